@@ -6,15 +6,23 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "model/profile/estimate.h"
 #include "store/profile_load.h"
 #include "store/recording.h"
 #include "store/recording_reader.h"
 
 #define NAME_MOST 48u
 #define HEAD      "(\n  taken_ns INTEGER"
+
+/* An estimate takes four columns, of which the last one has the numbers that the others are made of. */
+#define ESTIMATE_COLUMNS 4
+#define LOW              "_low"
+#define HIGH             "_high"
+#define TERMS            "_terms"
 
 static const char *type_of(const struct table_column *c)
 {
@@ -67,6 +75,25 @@ bool rows_is_ours(const char *name, const char *sql)
     return ours && !strcmp(at, "\n)");
 }
 
+static void add_column(struct buf *b, const struct table_column *c, const char *suffix, const char *type)
+{
+    buf_addstr(b, ", \"");
+    table_add_key(b, c);
+    buf_printf(b, "%s\" %s", suffix, type);
+}
+
+/* Returns how many there are. */
+static int add_columns(struct buf *b, const struct table_column *c)
+{
+    add_column(b, c, "", type_of(c));
+    if (c->type != TABLE_ESTIMATE)
+        return 1;
+    add_column(b, c, LOW, "REAL");
+    add_column(b, c, HIGH, "REAL");
+    add_column(b, c, TERMS, "TEXT");
+    return ESTIMATE_COLUMNS;
+}
+
 int rows_create(struct rows_writer *w, sqlite3 *db, const char *name, const struct table *like)
 {
     struct buf b = BUF_INIT;
@@ -77,10 +104,7 @@ int rows_create(struct rows_writer *w, sqlite3 *db, const char *name, const stru
     for (uint32_t i = 0; i < like->n_columns; i++) {
         if (table_hides(like, i))
             continue;
-        n++;
-        buf_addstr(&b, ", \"");
-        table_add_key(&b, &like->columns[i]);
-        buf_printf(&b, "\" %s", type_of(&like->columns[i]));
+        n += add_columns(&b, &like->columns[i]);
     }
     buf_addstr(&b, "\n)");
     int rc = sql_execute(db, buf_str(&b));
@@ -126,11 +150,60 @@ static void get_histogram(struct table *t, uint32_t column, const char *text)
     table_histogram(t, column, slots, TABLE_SLOTS);
 }
 
+#define TERMS_MOST 11
+
+/* The numbers of an estimate that are no counts. */
+static void terms_of(struct estimate *e, double *terms[static TERMS_MOST])
+{
+    double *const all[TERMS_MOST] = {&e->value,          &e->seen,      &e->variance,      &e->grain,
+                                     &e->log_weight,     &e->next.mean, &e->next.variance, &e->first.mean,
+                                     &e->first.variance, &e->smallest,  &e->largest};
+    memcpy(terms, all, sizeof(all));
+}
+
+static void put_estimate(struct insert_vtab *f, const struct estimate *value)
+{
+    struct estimate e = *value;
+    const struct interval i = estimate_interval(value);
+    double *terms[TERMS_MOST];
+    struct buf b = BUF_INIT;
+    terms_of(&e, terms);
+    buf_printf(&b, "%" PRIu64 " %" PRIu64, e.samples, e.exact);
+    for (int t = 0; t < TERMS_MOST; t++)
+        buf_printf(&b, " %.17g", *terms[t]);
+    insert_vtab_put_real(f, e.value);
+    insert_vtab_put_real(f, i.low);
+    insert_vtab_put_real(f, i.high);
+    insert_vtab_put_text(f, buf_str(&b), (int)b.len);
+    buf_release(&b);
+}
+
+/* A text that is not one of ours leaves the value unknown. */
+static void get_estimate(struct table *t, uint32_t column, const char *text)
+{
+    struct estimate e = {0};
+    double *terms[TERMS_MOST];
+    int len = 0;
+    terms_of(&e, terms);
+    if (sscanf(text, "%20" SCNu64 " %20" SCNu64 "%n", &e.samples, &e.exact, &len) != 2)
+        return;
+    for (int i = 0; i < TERMS_MOST; i++) {
+        char *end;
+        text += len;
+        *terms[i] = strtod(text, &end);
+        len = (int)(end - text);
+        if (!len || !isfinite(*terms[i]) || *terms[i] < 0)
+            return;
+    }
+    table_estimate(t, column, &e);
+}
+
 static void put_value(struct insert_vtab *f, const struct table *t, uint32_t row, uint32_t column)
 {
     const struct table_value *v = table_at(t, row, column);
     if (!v->known) {
-        insert_vtab_put_null(f);
+        for (int n = t->columns[column].type == TABLE_ESTIMATE ? ESTIMATE_COLUMNS : 1; n; n--)
+            insert_vtab_put_null(f);
         return;
     }
     switch (t->columns[column].type) {
@@ -142,8 +215,10 @@ static void put_value(struct insert_vtab *f, const struct table *t, uint32_t row
         put_histogram(f, v->slots);
         break;
     case TABLE_REAL:
+        insert_vtab_put_real(f, v->real);
+        break;
     case TABLE_ESTIMATE:
-        insert_vtab_put_real(f, table_number(t, row, column));
+        put_estimate(f, v->estimate);
         break;
     case TABLE_FLAG:
         insert_vtab_put_int(f, v->flag);
@@ -174,6 +249,7 @@ static int prepare_scan(struct sql *s, struct reader *r, const char *name, struc
         struct buf key = BUF_INIT, ask = BUF_INIT;
         int64_t has = 0;
         table_add_key(&key, &t->columns[i]);
+        buf_addstr(&key, t->columns[i].type == TABLE_ESTIMATE ? TERMS : "");
         buf_printf(&ask, "SELECT count(*) FROM pragma_table_info('%s') WHERE name = '%s'", name,
                    buf_str(&key));
         rc = sql_select_number(r->db, buf_str(&ask), &has);
@@ -198,6 +274,8 @@ static void get_value(struct sqlite3_stmt *stmt, struct table *t, uint32_t colum
         table_text(t, column, (const char *)sqlite3_column_text(stmt, at));
     else if (want == TABLE_HISTOGRAM && type == SQLITE_TEXT)
         get_histogram(t, column, (const char *)sqlite3_column_text(stmt, at));
+    else if (want == TABLE_ESTIMATE && type == SQLITE_TEXT)
+        get_estimate(t, column, (const char *)sqlite3_column_text(stmt, at));
     else if (want == TABLE_REAL)
         table_real(t, column, sqlite3_column_double(stmt, at));
     else if (want == TABLE_FLAG)

@@ -11,7 +11,8 @@
  *       taken_ns INTEGER, call_site TEXT, allocated_bytes INTEGER, ...
  *     )
  *
- * The names are the JSON keys, and taken_ns is the time of the rows. Only the text of the table tells its
+ * The names are the JSON keys, and taken_ns is the time of the rows. An estimate has four columns: KEY, KEY_low,
+ * KEY_high, and KEY_terms, a text of the numbers that the estimate is made of. Only the text of the table tells its
  * columns. So a text from a stranger must have exactly that form, byte for byte.
  */
 

@@ -7,9 +7,10 @@
 
 #include <cmocka.h>
 
+#include "model/profile/estimate.h"
 #include "model/table/table_merge.h"
 
-enum { FUNCTION, PID, BYTES, GROWTH, CACHE, SIZES, NUMBER, LONGEST, FLAGS, ALIASES };
+enum { FUNCTION, PID, BYTES, GROWTH, CACHE, SIZES, NUMBER, LONGEST, FLAGS, ALIASES, LIVE };
 
 static const struct table_column columns[] = {
     [FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT},
@@ -22,6 +23,7 @@ static const struct table_column columns[] = {
     [LONGEST] = {"longest", TABLE_DURATION, TABLE_WHOLE, .merge_largest = true},
     [FLAGS] = {"flags", TABLE_PLAIN, TABLE_TEXT, .merge_words = '|'},
     [ALIASES] = {"aliases", TABLE_PLAIN, TABLE_TEXT, .merge_largest = true},
+    [LIVE] = {"live", TABLE_BYTES, TABLE_ESTIMATE},
 };
 
 static struct table *begin(void **state)
@@ -204,6 +206,28 @@ static void histograms_are_added_slot_by_slot(void **state)
     assert_false(table_at(t, 1, SIZES)->known);
 }
 
+static void estimates_are_added_with_their_variances(void **state)
+{
+    struct table *t = begin(state);
+    const struct estimate_cell few = {2, 200, 2000, 20, 900}, many = {5, 700, 5000, 40, 900};
+    struct estimate all = {.samples = 0};
+    for (int i = 0; i < 3; i++) {
+        struct estimate e = {.samples = 0};
+        estimate_add_cell_bytes(&e, i == 1 ? &many : &few);
+        add(t, i < 2 ? "a" : "b", 1, NULL);
+        table_estimate(t, LIVE, &e);
+        if (i < 2)
+            estimate_merge(&all, &e);
+    }
+    table_merge(t, 1u << FUNCTION, LIVE);
+    assert_int_equal(table_rows(t), 2);
+    const struct estimate *merged = table_at(t, 0, LIVE)->estimate;
+    const struct interval have = estimate_interval(merged), want = estimate_interval(&all);
+    assert_int_equal(merged->samples, 7);
+    assert_true(merged->value == 7000 && have.low == want.low && have.high == want.high);
+    assert_true(table_at(t, 1, LIVE)->estimate->value == 2000);
+}
+
 static void a_table_without_rows_stays_so(void **state)
 {
     struct table *t = begin(state);
@@ -222,6 +246,7 @@ int main(void)
         cmocka_unit_test_teardown(some_columns_are_merged_otherwise, end),
         cmocka_unit_test_teardown(a_text_of_the_largest_row_may_be_unknown, end),
         cmocka_unit_test_teardown(histograms_are_added_slot_by_slot, end),
+        cmocka_unit_test_teardown(estimates_are_added_with_their_variances, end),
         cmocka_unit_test_teardown(a_table_without_rows_stays_so, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash_map.h"
+#include "model/profile/estimate.h"
 
 size_t table_merge_name_len(const char *text)
 {
@@ -84,6 +85,15 @@ static void merge_histogram(struct table_value *into, const struct table_value *
         into->slots[i] += v->slots[i];
 }
 
+static void merge_estimate(struct table_value *into, const struct table_value *v)
+{
+    if (!into->known) {
+        *into = (struct table_value){.known = true, .estimate = mem_alloc(sizeof(*into->estimate))};
+        *into->estimate = (struct estimate){.samples = 0};
+    }
+    estimate_merge(into->estimate, v->estimate);
+}
+
 /* `i`: the column. */
 static void merge_value(struct table *t, uint32_t i, uint32_t row, const struct table_value *v, bool larger)
 {
@@ -111,6 +121,10 @@ static void merge_value(struct table *t, uint32_t i, uint32_t row, const struct 
         if (v->known)
             merge_histogram(into, v);
         break;
+    case TABLE_ESTIMATE:
+        if (v->known)
+            merge_estimate(into, v);
+        break;
     default:
         table_cell(t, row, i);
         break;
@@ -120,7 +134,7 @@ static void merge_value(struct table *t, uint32_t i, uint32_t row, const struct 
 struct merging {
     /* by values: the row that the others of these values are added to, as numbered after the merge */
     struct map rows;
-    struct VEC(uint64_t) largest; /* of each of those rows: the largest weight that was merged into it */
+    struct VEC(double) largest; /* of each of those rows: the largest weight that was merged into it */
     struct table *table;
     uint64_t columns;
     uint32_t weight;
@@ -145,8 +159,8 @@ static void add_key(struct buf *key, const struct table *t, uint32_t row, uint64
 static bool keeps(const struct table *t, uint32_t row, void *arg)
 {
     struct merging *m = arg;
-    const struct table_value *weight = table_at(t, row, m->weight);
-    const uint64_t weighs = weight->known ? weight->whole : 0;
+    const double number = table_number(t, row, m->weight);
+    const double weighs = number > 0 ? number : 0;
     struct buf key = BUF_INIT;
     bool is_new;
     add_key(&key, t, row, m->columns);
