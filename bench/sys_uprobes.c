@@ -22,7 +22,7 @@
 #define TRACE_UPROBE_MULTI   48
 #define TRACE_UPROBE_SESSION 57
 
-#define PLACES_MOST 64
+#define PLACES_MOST 256
 #define LINKS_MOST  64
 
 struct link_info {

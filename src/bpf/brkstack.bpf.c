@@ -40,7 +40,8 @@ static __always_inline int add_up(void *ctx, __u64 asked, __u64 before, __s64 re
         sum->shrunk_bytes += before - now;
     sum->duration_ns += duration_ns;
     sum->time_ns = bpf_ktime_get_ns();
-    row_measure(sum, duration_ns);
+    if (duration_ns)
+        row_measure(sum, duration_ns);
     row_done(sum);
     return 0;
 }
@@ -67,7 +68,7 @@ static __always_inline int exits(void *ctx, const struct call *call, __s64 resul
         count(CALL_BEGUN_BEFORE);
         return 0;
     }
-    /* Of a call that a seccomp filter denies the kernel tells only the exit. */
+    /* If a seccomp filter denies a call, the kernel reports only its exit. */
     const __u64 duration_ns = begun->began_ns ? bpf_ktime_get_ns() - begun->began_ns : 0;
     const __u64 before = begun->kept[0];
     call_done(begun);

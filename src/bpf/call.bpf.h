@@ -75,11 +75,15 @@ static __always_inline struct call_begun *call_enter(__s64 number)
 }
 
 /* At the exit of a wanted call: returns the data of its entry, valid until call_done(). If the entry was not seen,
- * began_ns and all that is kept are 0. */
+ * began_ns and all that is kept are 0. NULL: another thread's call is in the slot, and this one is counted. */
 static __always_inline struct call_begun *call_exit(__s64 number)
 {
     const __u32 tid = (__u32)bpf_get_current_pid_tgid();
     struct call_begun *c = call_of_thread(tid);
+    if (c && c->tid != tid && c->began_ns) {
+        count(CALL_BEGUN_BEFORE);
+        return NULL;
+    }
     if (c && (c->tid != tid || c->number != (__s32)number || !c->began_ns))
         *c = (struct call_begun){0};
     return c;

@@ -227,10 +227,17 @@ static __always_inline bool call_begins(struct pt_regs *regs)
     const struct memleak_address old = {
         .address = MEMLEAK_OLD(what) == MEMLEAK_NO_ARGUMENT ? 0 : argument(arguments, MEMLEAK_OLD(what)),
         .image = p->image};
-    const bool skips = period != 1 && p->is_flat && !(what & MEMLEAK_REACHES);
-    if (skips && p->reaches && is_inner(bpf_map_lookup_elem(&calls, &id), sp)) {
-        count(MEMLEAK_NESTED);
-        return false;
+    bool skips = period != 1 && p->is_flat && !(what & MEMLEAK_REACHES);
+    struct call *outer = skips && p->reaches ? bpf_map_lookup_elem(&calls, &id) : NULL;
+    if (outer && outer->sp) {
+        if (is_inner(outer, sp)) {
+            count(MEMLEAK_NESTED);
+            return false;
+        }
+        if (outer->sp == sp)
+            skips = false; /* the other one has jumped here at its end: this call takes its place */
+        else
+            outer->sp = 0; /* it was left without a return */
     }
     const bool sampled = skips && is_due(cpu, bytes);
     if (skips && !sampled && !(old.address && bpf_map_lookup_elem(&live, &old)))

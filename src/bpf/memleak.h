@@ -24,10 +24,10 @@ struct memleak_process {
     /* a new number with each program that the process executes: addresses mean nothing in the next one */
     __u32 image;
     __u32 counts; /* 0: events are ignored; MEMLEAK_PRICED: nothing is kept */
-    /* Only functions with MEMLEAK_REACHES call others: of the rest nothing is noted if they are not sampled. */
+    /* 1: only functions with MEMLEAK_REACHES call others, so that unsampled calls of the rest are not noted */
     __u32 is_flat;
-    __u32 reaches;       /* it has such functions */
-    __u64 calls, nested; /* until it is known whether they do */
+    __u32 reaches;       /* some of its functions have MEMLEAK_REACHES */
+    __u64 calls, nested; /* counted until is_flat is decided */
 };
 
 #define MEMLEAK_PRICED 2u

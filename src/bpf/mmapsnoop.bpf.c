@@ -163,12 +163,12 @@ static __always_inline void put_brk(struct mmapsnoop_change *c, const struct cal
     const __u64 before = begun->kept[1], now = c->result;
     c->address = call->arg[0];
     c->old_address = before;
-    c->bytes = c->address > before ? c->address - before : before - c->address;
+    c->bytes = 0;
     c->mapping.class = MAPPING_HEAP;
-    if (!c->address)
-        c->bytes = 0; /* brk(0) asks for the end of the heap */
     if (failed(c))
-        return; /* the process is being killed, or a filter denies the call */
+        return;     /* the process is being killed, or a filter denies the call */
+    if (c->address) /* brk(0) asks for the end of the heap */
+        c->bytes = c->address > before ? c->address - before : before - c->address;
     if (c->address && now != c->address)
         c->result = -KERNEL_ENOMEM;
     if (now > before)
@@ -194,7 +194,10 @@ static __always_inline void put_shmat(struct mmapsnoop_change *c, const struct c
 /* The mapping was looked up at the entry. */
 static __always_inline void put_unmapped(struct mmapsnoop_change *c, const struct call_begun *begun)
 {
-    __builtin_memcpy(&c->mapping, &begun->kept[2], sizeof(c->mapping));
+    if (begun->began_ns)
+        __builtin_memcpy(&c->mapping, &begun->kept[2], sizeof(c->mapping));
+    else /* a filter has denied the call: the mapping is still there */
+        mapping_at(&c->mapping, c->address);
     if (!failed(c))
         put_growth(c, begun->kept[0], 0, c->call == MMAPSNOOP_munmap ? PAGES_OF(c->bytes) : begun->kept[1]);
 }
@@ -290,7 +293,8 @@ static __always_inline int sum_up(void *ctx, const struct mmapsnoop_change *c, _
         sum->mapped_bytes += c->mapped_bytes;
         sum->unmapped_bytes += c->unmapped_bytes;
         sum->duration_ns += duration_ns;
-        row_measure(sum, duration_ns);
+        if (duration_ns)
+            row_measure(sum, duration_ns);
     }
     if (config.parts & MMAPSNOOP_BY_STACK)
         sum->time_ns = bpf_ktime_get_ns();
@@ -323,7 +327,7 @@ static __always_inline int exits(void *ctx, const struct call *call, __u32 which
         count(CALL_BEGUN_BEFORE);
         return 0;
     }
-    /* Of a call that a seccomp filter denies the kernel tells only the exit. */
+    /* If a seccomp filter denies a call, the kernel reports only its exit. */
     const __u64 duration_ns = begun->began_ns ? bpf_ktime_get_ns() - begun->began_ns : 0;
     put_call(&c, call, begun);
     call_done(begun);

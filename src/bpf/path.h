@@ -36,8 +36,7 @@ struct path_text {
 /** For the `counted` of a tool with paths. */
 #define PATH_COUNTED                                                                                         \
     {                                                                                                        \
-        SYS_PATHS_FULL, "attempt{s} to keep a path found no room: the file is shown by its number",          \
-            "file_names_lost", false                                                                         \
+        SYS_PATHS_FULL, "path{s} found no room: the file is shown by its number", "file_names_lost", false   \
     }
 
 #endif

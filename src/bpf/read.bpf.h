@@ -3,11 +3,11 @@
 #define BPF_READ_BPF_H
 
 /*
- * KERNEL_READ(TYPE, POINTER, A, B...): POINTER->A->B of a struct TYPE of the kernel, 0 if it cannot be read; as
- * BPF_CORE_READ(), which calls the kernel for each arrow. Where the verifier takes the program's word for the type of a
- * pointer (Linux 6.2 and later), each arrow is one instruction: a tenth of the time.
+ * KERNEL_READ(TYPE, POINTER, A, B...): POINTER->A->B of a struct TYPE of the kernel, 0 if it cannot be read.
+ * BPF_CORE_READ() does the same with a call of the kernel for each arrow. Since Linux 6.2 bpf_rdonly_cast() gives a
+ * pointer a type, and then each arrow is one instruction: a tenth of the time.
  *
- * Runs in: the kernel. The tool's file has `config`, of which `casts` says whether the kernel does.
+ * Runs in: the kernel. The tool's file has `config`: config.casts is set if the kernel has bpf_rdonly_cast().
  */
 
 #include "bpf/kernel.h"

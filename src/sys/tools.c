@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <ctype.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -34,7 +35,7 @@ bool sys_tool_is_given(int argc, char **argv, const char *name, char letter)
         const size_t len = strncmp(word, "--", 2) ? 0 : strcspn(word + 2, "=");
         if (len > 1 && !strncmp(word + 2, name, len)) /* or its beginning, as options may be abbreviated */
             return true;
-        if (letter && word[0] == '-' && word[1] == letter)
+        if (letter && word[0] == '-' && word[1] == letter && (!word[2] || isdigit((unsigned char)word[2])))
             return true;
     }
     return false;

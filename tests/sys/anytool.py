@@ -45,7 +45,7 @@ def names():
 
 
 def all_about():
-    """Of each tool; of memleak that half which needs no process. Its other one has tests of its own."""
+    """Each tool; for memleak only --kernel, which needs no process. memleak of processes has its own tests."""
     return [About("memleak --kernel" if name == "memleak" else name) for name in names()]
 
 

@@ -140,6 +140,13 @@ def is_compared_with_its_original(t):
     check(re.search(r"^\|  .*\n:  \*%s\*\n:  \S" % t.base, table, re.M), "no row in ORIGINALS of allium-sys(1)")
 
 
+def memleak_of_processes():
+    """It is explained, unless --kernel asks for the other half."""
+    texts = [tap.succeed(sys_("memleak", "--explain", *more)).stdout.decode() for more in ([], ["--kernel"])]
+    for text, word in zip(texts, ("processes", "kernel")):
+        check(word in text.splitlines()[0], text)
+
+
 def names_of_the_book():
     """Each works, or is refused in a line that says that this version has it not."""
     names = anytool.names()
@@ -205,5 +212,6 @@ TESTS += [
     ("--list says of each tool what doctor says", listed_as_doctor_says),
     ("without privilege --list says why it cannot know", listed_without_privilege),
     ("options that would do nothing are refused", others_are_refused),
+    ("memleak is explained for processes, and with --kernel for the kernel", memleak_of_processes),
 ]
 tap.main(TESTS)

@@ -92,8 +92,8 @@ ENDS = (signal.SIGINT, signal.SIGTERM)
 
 @functools.cache
 def all_end():
-    """All tools see the same, two at a time, of which one ends by itself and the other by one of the signals: {(tool, way):
-    (what it showed, what it said, its code)}.
+    """Runs all tools on the same events, each of them twice: one run ends by --duration, the other by a signal. {(tool,
+    way): (its output, its messages, its exit code)}.
     """
     with anytool.Stirring() as s, contextlib.ExitStack() as stack:
         running = {}
@@ -118,7 +118,7 @@ def all_end():
 
 
 def signal_of(t):
-    """Half of the tools end by each."""
+    """Half of the tools get SIGINT, half SIGTERM."""
     return ENDS[ABOUT.index(t) % 2]
 
 

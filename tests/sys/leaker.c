@@ -4,6 +4,7 @@
  *   leak: by all functions of the family, each in a function of its own; keeps the objects
  *   churn N: allocates and frees N objects in each way
  *   many N: keeps N objects of sizes that differ
+ *   reallocs N: keeps N objects of realloc(NULL, 64)
  *   frees: frees all objects that are kept
  *   fork: a child waits for a line, frees its copies of them, leaks by malloc and waits for another line; the
  *   answer comes when it has ended
@@ -165,6 +166,12 @@ LEAK leak_many(int times)
         keep(malloc(100 + 100 * (size_t)(i % 10)));
 }
 
+LEAK leak_reallocs(int times)
+{
+    for (int i = 0; i < times; i++)
+        keep(realloc(NULL, 64));
+}
+
 static void *run_thread(void *unused)
 {
     void *volatile p;
@@ -286,6 +293,8 @@ int main(int argc, char **argv)
             churn(atoi(line + 6));
         else if (!strncmp(line, "many ", 5))
             leak_many(atoi(line + 5));
+        else if (!strncmp(line, "reallocs ", 9))
+            leak_reallocs(atoi(line + 9));
         else if (!strcmp(line, "frees"))
             free_all();
         else if (!strcmp(line, "fork"))

@@ -32,8 +32,8 @@ def report(path, *options):
 
 
 def observed(folder, command, *options):
-    """memleak's command line over the agent's over the program's: both see each call. A shell waits until it has probes,
-    which the program then has from its beginning.
+    """The command line of memleak, which runs the agent, which runs the program: both see each call. A shell sleeps until
+    its probes are attached, then executes the program, which has them from its start.
     """
     later = ["sh", "-c", 'sleep 0.5; exec "$@"', "sh", *command]
     ledger = ["run", "--quiet", "--period", "1", "-o", folder + "/ledger", "--", *later]
@@ -137,8 +137,8 @@ def by_call(*command):
         for row in lib.stream(b"\n".join(line for line in seen.stdout.splitlines() if line.startswith(b"{")))[:-1]:
             add(ours, row["site"].split(" ")[0], row)
     check(len(ledger) >= 3, "calls:", ledger)
-    # A function that jumps to malloc() at its end has no frame: the ledger's names know it, by the program's debug
-    # information, and the call itself does not.
+    # A function that jumps to malloc() at its end has no frame: the ledger names it from the debug information, and the
+    # call site cannot.
     equal(sorted(ours.values()), sorted(ledger.values()), "live objects and bytes by call")
     check(len(set(ours) & set(ledger)) >= len(ledger) - 1, "calls:", ours, ledger)
 

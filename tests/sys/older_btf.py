@@ -31,7 +31,7 @@ PARTS = (
 TYPES = ("trace_event_raw_mm_vmscan_write_folio", "lru_gen_folio", "maple_tree", "maple_node")  # 6.1 and later
 # What a tool says that it cannot show.
 LACKS = {"faults": "which memory it was (heap, stack, file and so on): this requires Linux 6.1"}
-REFUSED = {"ffaults": "does not see mappings, which none does before Linux 6.1"}
+REFUSED = {"ffaults": "cannot see mappings; before Linux 6.1 no method can"}
 KINDS = {1: 4, 3: 12, 14: 4, 17: 4}  # bytes behind a type of one length
 EACH = {4: 12, 5: 12, 6: 8, 13: 8, 15: 12, 19: 12}  # for each of its parts
 FUNC, NAMED_PARTS = 12, (4, 5, 6, 13, 19)

@@ -30,7 +30,7 @@ static const struct table_column columns[MEMLEAK_COLUMNS] = {
     [MEMLEAK_LIVE] = {"live", TABLE_BYTES, TABLE_ESTIMATE},
     [MEMLEAK_OBJECTS] = {"live_objects", TABLE_COUNT, TABLE_ESTIMATE, .drop_rank = 2},
     [MEMLEAK_GROWTH] = {"growth", TABLE_BYTES, TABLE_SIGNED, .hide_if_empty = true, .drop_rank = 3},
-    [MEMLEAK_OLDEST] = {"oldest", TABLE_DURATION, TABLE_WHOLE, .drop_rank = 4},
+    [MEMLEAK_OLDEST] = {"oldest", TABLE_DURATION, TABLE_WHOLE, .drop_rank = 4, .merge_largest = true},
     [MEMLEAK_SIZES] = {"sizes", TABLE_BYTES, TABLE_HISTOGRAM},
     [MEMLEAK_STACK] = {"user_stack", TABLE_PLAIN, TABLE_LINES},
 };
@@ -147,6 +147,8 @@ static int ready(struct sys_session *s, struct error *e)
     if (!bad && older && units_parse_duration(older, &older_ns))
         bad = error_set(e, EINVAL, "invalid --older-than '%s': use a time such as 10s", older);
     bad = bad ? bad : read_percent(s, &max_cost, e);
+    if (!bad && by & SYS_FILTER_TID)
+        bad = error_set(e, EINVAL, "sys memleak follows whole processes: use --pid in place of --tid");
     if (bad)
         return bad;
     *period = bytes;
@@ -187,13 +189,13 @@ static const struct sys_explanation explanation = {
 SYS_OBJECT_OF(memleak);
 extern const struct sys_tool sys_memleak_kernel;
 
-/* Without a process it is about the kernel's own memory, and a recording says by --kernel of what it is. */
+/* Without a process the tool shows the kernel's memory. With --from, --kernel tells which kind of recording it is. */
 static const struct sys_tool *variant(int argc, char **argv)
 {
     static const struct {
         const char *name;
         char letter;
-    } choices[] = {{"help", 'h'}, {"pid", 'p'}, {"tid", 't'}, {"uid", 'u'}, {"comm"}, {"cgroup"}, {"from"}};
+    } choices[] = {{"help", 'h'}, {"explain"}, {"pid", 'p'}, {"uid", 'u'}, {"comm"}, {"cgroup"}, {"from"}};
     bool chosen = false;
     for (size_t i = 0; i < sizeof(choices) / sizeof(*choices); i++)
         chosen = chosen || sys_tool_is_given(argc, argv, choices[i].name, choices[i].letter);

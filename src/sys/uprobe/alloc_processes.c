@@ -200,17 +200,18 @@ static int attach_file(struct alloc_processes *all, struct alloc_process *p, con
         if (*known == file)
             return 0;
     *vec_push(&p->files) = file;
+    struct memleak_process *shared = &all->shared[p->number];
+    vec_each (const struct alloc_place, place, &file->places)
+        shared->reaches |= place->reaches;
+    __atomic_store_n(&shared->is_flat, 0, __ATOMIC_SEQ_CST); /* it is to be judged anew */
     if (all->at_once)
         bad = attach_all_returns(all, p, path, file);
     for (int role = ALLOC_RETURNS; role <= ALLOC_LOADS && all->at_once && !bad; role++)
         bad = attach_role(all, p, path, file, (enum alloc_role)role);
     if (!all->at_once)
         bad = attach_each(all, p, path, file);
-    struct memleak_process *shared = &all->shared[p->number];
-    __atomic_store_n(&shared->is_flat, 0, __ATOMIC_SEQ_CST); /* it is to be judged anew */
-    shared->calls = 0;
+    __atomic_store_n(&shared->calls, 0, __ATOMIC_SEQ_CST);
     vec_each (const struct alloc_place, place, &file->places) {
-        shared->reaches |= place->reaches;
         p->calls += place->function->role == ALLOC_RETURNS;
         p->frees += place->function->role == ALLOC_FREES;
     }
@@ -270,7 +271,8 @@ static void store(struct alloc_processes *all, const struct alloc_process *p, bo
 {
     const uint32_t pid = (uint32_t)p->pid;
     all->shared[p->number] =
-        (struct memleak_process){.image = __atomic_add_fetch(all->images, 1, __ATOMIC_SEQ_CST)};
+        (struct memleak_process){.image = __atomic_add_fetch(all->images, 1, __ATOMIC_SEQ_CST),
+                                 .reaches = all->shared[p->number].reaches};
     __atomic_store_n(&all->shared[p->number].counts, counts, __ATOMIC_SEQ_CST);
     bpf_map_update_elem(sys_map(all->s, "numbers"), &pid, &p->number, BPF_ANY);
 }
@@ -339,11 +341,16 @@ static int no_allocator(const struct alloc_process *p, const char *program, stru
 {
     struct buf own = BUF_INIT;
     proc_program(p->pid, &own);
-    const int bad = error_set(
-        e, ENOENT,
-        "%s has no function with the name of an allocator's: if it is stripped, install its debug symbols; "
-        "if it has an allocator of its own, name its functions by --functions",
-        program ? program : buf_str(&own));
+    int bad = 0;
+    if (!program && !own.len) /* its mappings may be read by who may not read its files */
+        bad = error_set(e, EPERM, "sys memleak cannot read the program of process %d: run it as root (sudo)",
+                        (int)p->pid);
+    else
+        bad = error_set(e, ENOENT,
+                        "%s has no function with the name of an allocator's: if it is stripped, install its "
+                        "debug symbols; "
+                        "if it has an allocator of its own, name its functions by --functions",
+                        program ? program : buf_str(&own));
     buf_release(&own);
     return bad;
 }

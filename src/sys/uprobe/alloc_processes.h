@@ -49,8 +49,8 @@ void alloc_processes_again(struct alloc_processes *all, uint32_t number);
 /** Removes the probes of a process that has ended. */
 void alloc_processes_end(struct alloc_processes *all, uint32_t number);
 /**
- * Lets the programs note less in processes where the first calls show that functions of an allocator call each other
- * only where their code shows it. Returns whether some are not judged yet.
+ * Judges each process by its first calls: if only functions whose code shows it call each other, sets is_flat, and the
+ * programs note less. Returns whether some processes are not judged yet.
  */
 bool alloc_processes_judge(struct alloc_processes *all);
 /*

@@ -43,7 +43,7 @@ static void write(struct explain *x, const char *label, const struct buf *words)
     text_paragraph(&x->out, &x->style, label, INDENT, buf_str(words));
 }
 
-/* Of a variant that of its tool. */
+/* Adds the tool's name, also for a variant of it. */
 static void add_name(struct buf *b, const struct sys_tool *tool)
 {
     buf_add(b, tool->name, strcspn(tool->name, "_"));

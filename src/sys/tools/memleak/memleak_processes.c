@@ -89,7 +89,7 @@ int memleak_step(struct sys_session *s)
     ring_buffer__consume(o->notices);
     if (o->removed)
         return -1;
-    const bool undecided = alloc_processes_judge(o->processes);
+    const bool undecided = o->settings.period != 1 && alloc_processes_judge(o->processes);
     const uint64_t since_ms = (now - o->cost.looked_ns) / 1000000u;
     if (since_ms < LOOK_MS)
         return undecided && LOOK_MS - since_ms > JUDGE_MS ? JUDGE_MS : (int)(LOOK_MS - since_ms);
@@ -97,7 +97,7 @@ int memleak_step(struct sys_session *s)
         alloc_processes_detach(o->processes);
         o->removed = true;
     }
-    return LOOK_MS;
+    return undecided ? JUDGE_MS : LOOK_MS;
 }
 
 /* ---- at the start ---- */
@@ -141,6 +141,8 @@ static int add_first(struct sys_session *s, struct error *e)
     const struct sys_config *c = &s->settings.config;
     if (s->settings.command)
         return alloc_processes_add_command(o->processes, s->settings.command, s->settings.command_program, e);
+    if (!c->filters) /* no process is meant: it is only tried whether the programs can be attached */
+        return 0;
     if (!(c->filters & SYS_FILTER_TGID))
         return add_fitting(s, e);
     const int bad = refuse_agent(s, (pid_t)c->tgid, e);

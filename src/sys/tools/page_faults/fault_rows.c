@@ -98,10 +98,9 @@ static int check_method(const struct sys_session *s, const char *only, struct er
         at += len + (at[len] == ',');
     }
     if (s->settings.part->bits & FAULTS_BY_FILE && s->lacking & FAULT_BIT(C_MAPPED))
-        return error_set(
-            e, EOPNOTSUPP,
-            "--by %s: this attach method does not see mappings, which none does before Linux 6.1",
-            s->settings.part->name);
+        return error_set(e, EOPNOTSUPP,
+                         "--by %s: this attach method cannot see mappings; before Linux 6.1 no method can",
+                         s->settings.part->name);
     return 0;
 }
 
