@@ -109,8 +109,8 @@ def inner_stacks(stack, how):
     def look(what, said, found, _):
         (ledger,) = found
         tap.no_losses(ledger)
-        # Wrong rules break the 20 times 25 stacks of the coroutine, and those of its frees. Some 600 frees a second have a
-        # stack: how many of these 500 have one depends on how long the program takes.
+        # Wrong rules break the 20 times 25 stacks of the coroutine, and those of its frees. Some 600 frees a second
+        # have a stack: how many of these 500 have one depends on how long the program takes.
         if how in ("guarded", "torn"):
             check(500 <= ledger["stacks_broken"] <= 1000, ledger["stacks_broken"], "broken stacks:", what)
         else:
