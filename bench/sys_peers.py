@@ -33,8 +33,10 @@ def timed(stalls, key):
     ]
 
 
+MAPS = tuple("syscalls:sys_enter_" + call for call in ("mmap", "munmap", "mremap", "mprotect", "madvise"))
 SHM = tuple("syscalls:sys_enter_" + call for call in ("shmget", "shmat", "shmdt", "shmctl"))
 
+# Of hfaults and swapin there is none: their originals take kprobes, and no tracepoint tells of their events.
 ONE_LINERS = {
     "brkstack": each(("syscalls:sys_enter_brk",), "@[ustack, comm] = count();"),
     "drsnoop": timed(STALLS, "pid, comm"),
@@ -44,6 +46,7 @@ ONE_LINERS = {
     "kpages": each(("kmem:mm_page_alloc", "kmem:mm_page_free"), "@[kstack] = sum(1 << args->order);"),
     "memleak": each(SLAB[:2], "@live[args->ptr] = (args->call_site, args->bytes_alloc, nsecs);") +
                each(SLAB[2:], "delete(@live[args->ptr]);"),
+    "mmapsnoop": each(MAPS, "printf(\"%d %s %s\\n\", pid, comm, probe);"),
     "numamove": [("tracepoint:migrate:mm_migrate_pages_start", "@began[tid] = nsecs;"),
                  ("tracepoint:migrate:mm_migrate_pages",
                   "@pages[pid, args->reason] = sum(args->succeeded); "
@@ -54,7 +57,7 @@ ONE_LINERS = {
     "vmscan": timed(STALLS, "probe") + each(RECLAIM[-2:], "@pages[probe] = count();"),
 }
 EVENTS = {
-    "brkstack": ("syscalls:sys_enter_brk",), "shmsnoop": SHM,
+    "brkstack": ("syscalls:sys_enter_brk",), "mmapsnoop": MAPS, "shmsnoop": SHM,
     "drsnoop": RECLAIM[:4], **dict.fromkeys(FAULTS, ("exceptions:page_fault_user",)), "kmem": SLAB,
     "kpages": ("kmem:mm_page_alloc", "kmem:mm_page_free"), "memleak": SLAB,
     "numamove": ("migrate:mm_migrate_pages_start", "migrate:mm_migrate_pages"), "oomkill": ("oom:mark_victim",),
@@ -100,10 +103,10 @@ def started(tool):
         ways[ORIGINALS[tool][0]] = way
     else:
         absent.append("original: " + why)
-    if shutil.which("bpftrace"):
-        ways["bpftrace"] = one_liner(tool)
-    else:
+    if not shutil.which("bpftrace"):
         absent.append("bpftrace is not installed")
+    elif tool in ONE_LINERS:
+        ways["bpftrace"] = one_liner(tool)
     return ways, absent
 
 
@@ -121,8 +124,8 @@ def weighed(tool):
 
 def idle(tool):
     """{name: way} of those that see nothing, as nobody has the name they ask for."""
-    ways = {"bpftrace": one_liner(tool, True)} if shutil.which("bpftrace") else {}
-    if shutil.which("perf") and tool not in FAULTS:  # of software events it takes no filter
+    ways = {"bpftrace": one_liner(tool, True)} if shutil.which("bpftrace") and tool in ONE_LINERS else {}
+    if shutil.which("perf") and tool in ONE_LINERS and tool not in FAULTS:  # of software events it takes no filter
         words = [word for event in EVENTS[tool] for word in ("-e", event, "--filter", "common_pid == 4194304")]
         ways["perf record"] = kernel_ways.perf(*words)
     return ways
