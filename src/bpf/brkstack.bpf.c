@@ -11,7 +11,7 @@ enum { NR_brk = 12, NR_brk_of_32_bits = 45 };
 
 static __always_inline void put_key(struct brkstack_key *key, void *ctx)
 {
-    bpf_get_current_comm(key->comm, sizeof(key->comm));
+    comm_now(key->comm);
     if (config.parts & BRKSTACK_BY_PROCESS)
         key->pid = current_ids() >> 32;
     if (config.parts & BRKSTACK_BY_STACK) {

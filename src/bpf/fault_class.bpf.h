@@ -143,6 +143,13 @@ struct entry_now {
 static __always_inline struct entry_now read_entry(const struct dentry *entry)
 {
     struct entry_now now = {0};
+    if (config.casts) {
+        const struct dentry *e = CAST_TO(dentry, entry);
+        now.hashed = (__u64)e->d_hash.pprev;
+        now.parent = (__u64)e->d_parent;
+        now.name_hash = e->d_name.hash_len;
+        return now;
+    }
     const __u64 at = bpf_core_field_offset(entry->d_hash.pprev);
     if (bpf_core_field_offset(entry->d_parent) == at + 8 &&
         bpf_core_field_offset(entry->d_name.hash_len) == at + 16) {

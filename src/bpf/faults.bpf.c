@@ -44,7 +44,7 @@ static __always_inline void key_now(struct faults_key *key, void *ctx, const str
     if (config.parts & FAULTS_BY_PROCESS)
         key->pid = current_ids() >> 32;
     if (config.parts & (FAULTS_BY_PROCESS | FAULTS_BY_COMM))
-        bpf_get_current_comm(key->comm, sizeof(key->comm));
+        comm_now(key->comm);
     if (config.parts & FAULTS_BY_PLACE) {
         key->place = f->ip;
         key->in_kernel = f->mode != FAULTS_USER;
@@ -253,7 +253,7 @@ SEC("tp/kmem/rss_stat") int tp_resident(struct trace_event_raw_rss_stat *ctx)
         r->fresh = 1;
     }
     r->mm_id = ctx->mm_id;
-    bpf_get_current_comm(r->comm, sizeof(r->comm));
+    comm_now(r->comm);
     r->bytes[member] = ctx->size;
     r->seen |= 1u << member;
     return 0;

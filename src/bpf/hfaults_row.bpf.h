@@ -59,7 +59,7 @@ static __attribute__((noinline)) struct hfaults_value *row_of(void *ctx, const s
         if (owner)
             bpf_core_read(row.key.comm, sizeof(row.key.comm), &owner->comm);
         else
-            bpf_get_current_comm(row.key.comm, sizeof(row.key.comm));
+            comm_now(row.key.comm);
     }
     if (config.parts & HFAULTS_BY_CLASS)
         row.key.class = class;

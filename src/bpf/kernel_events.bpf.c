@@ -106,7 +106,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
     e->next_pid = process_of(next);
     e->next_tid = config.pid_namespace ? number_in_namespace(BPF_CORE_READ(next, thread_pid))
                                        : (__u32)BPF_CORE_READ(next, pid);
-    bpf_get_current_comm(e->comm, sizeof(e->comm));
+    comm_now(e->comm);
     bpf_probe_read_kernel_str(e->next_comm, sizeof(e->next_comm), next->comm);
     END();
     return 0;
@@ -145,7 +145,7 @@ SEC("raw_tp/sched_process_exec") int BPF_PROG(on_exec, struct task_struct *task)
     if (!wants(self))
         return 0;
     BEGIN(process_exec);
-    bpf_get_current_comm(e->comm, sizeof(e->comm));
+    comm_now(e->comm);
     END();
     return 0;
 }
@@ -157,7 +157,7 @@ SEC("raw_tp/sched_process_exit") int BPF_PROG(on_exit, struct task_struct *task)
         return 0;
     BEGIN(thread_exit);
     e->prio = prio_of(task);
-    bpf_get_current_comm(e->comm, sizeof(e->comm));
+    comm_now(e->comm);
     END();
     return 0;
 }

@@ -25,7 +25,7 @@ static __always_inline void key_now(struct kmem_key *key, void *ctx, const struc
     if (config.parts & KMEM_BY_PROCESS)
         key->pid = current_ids() >> 32;
     if (config.parts & (KMEM_BY_PROCESS | KMEM_BY_COMM))
-        bpf_get_current_comm(key->comm, sizeof(key->comm));
+        comm_now(key->comm);
 }
 
 static __attribute__((noinline)) int name_row(struct kmem_value *v, __u64 cache)

@@ -28,7 +28,7 @@ static __always_inline void key_now(struct kpages_key *key, void *ctx, const str
     if (config.parts & KPAGES_BY_PROCESS)
         key->pid = current_ids() >> 32;
     if (config.parts & (KPAGES_BY_PROCESS | KPAGES_BY_COMM))
-        bpf_get_current_comm(key->comm, sizeof(key->comm));
+        comm_now(key->comm);
 }
 
 static __always_inline void follow(const struct kpages_key *key, const struct block *b)

@@ -265,7 +265,7 @@ static __always_inline void put_key(struct mmapsnoop_key *key, void *ctx, const 
     if (config.parts & MMAPSNOOP_BY_PROCESS)
         key->pid = current_ids() >> 32;
     if (config.parts & (MMAPSNOOP_BY_PROCESS | MMAPSNOOP_BY_COMM))
-        bpf_get_current_comm(key->comm, sizeof(key->comm));
+        comm_now(key->comm);
     if (config.parts & MMAPSNOOP_BY_CALL)
         key->call = c->call;
     if (config.parts & MMAPSNOOP_BY_FILE) {

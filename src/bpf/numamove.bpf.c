@@ -47,7 +47,7 @@ static __always_inline void key_now(struct numamove_key *key, __u32 reason,
     if (config.parts & NUMAMOVE_BY_PROCESS)
         key->pid = current_ids() >> 32;
     if (config.parts & (NUMAMOVE_BY_PROCESS | NUMAMOVE_BY_COMM))
-        bpf_get_current_comm(key->comm, sizeof(key->comm));
+        comm_now(key->comm);
 }
 
 /* A call begins. If it does not find room, it is counted when it ends. */

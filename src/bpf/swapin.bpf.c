@@ -33,7 +33,7 @@ static __always_inline struct swapin_value *row_of(__s32 area)
     if (config.parts & SWAPIN_BY_PROCESS)
         row.key.pid = current_ids() >> 32;
     if (config.parts & (SWAPIN_BY_PROCESS | SWAPIN_BY_COMM))
-        bpf_get_current_comm(row.key.comm, sizeof(row.key.comm));
+        comm_now(row.key.comm);
     if (config.parts & SWAPIN_BY_DEVICE) {
         const struct inode *inode = BPF_CORE_READ(area_info(area), swap_file, f_inode);
         row.key.file.inode = BPF_CORE_READ(inode, i_ino);

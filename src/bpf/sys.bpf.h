@@ -189,6 +189,19 @@ static __always_inline bool began_at(const struct task_struct *task, __u64 ticks
     return !ticks || began_ns / SYS_TICK_NS == ticks;
 }
 
+/* The current task's name. Since 5.17 the kernel fills what is behind it with zeros, so that it can be compared. */
+static __always_inline void comm_now(char *comm)
+{
+    if (config.casts) {
+        const __u64 *from = (const __u64 *)CAST_TO(task_struct, (const void *)bpf_get_current_task())->comm;
+        __u64 *to = (__u64 *)comm;
+        to[0] = from[0];
+        to[1] = from[1];
+    } else {
+        bpf_get_current_comm(comm, SYS_COMM_BYTES);
+    }
+}
+
 /* Returns whether the present event, in the current task, is wanted. */
 static __always_inline bool wanted(void)
 {
@@ -209,7 +222,7 @@ static __always_inline bool wanted(void)
         return false;
     if (config.filters & SYS_FILTER_COMM) {
         char comm[SYS_COMM_BYTES] __attribute__((aligned(8))) = {0};
-        bpf_get_current_comm(comm, sizeof(comm));
+        comm_now(comm);
         if (!same_comm(comm))
             return false;
     }
@@ -226,7 +239,7 @@ static __always_inline void describe_task(struct sys_task *t)
     t->uid = (__u32)bpf_get_current_uid_gid();
     t->reserved = 0;
     t->cgroup = cgroup_of((const void *)bpf_get_current_task());
-    bpf_get_current_comm(t->comm, sizeof(t->comm));
+    comm_now(t->comm);
 }
 
 /*

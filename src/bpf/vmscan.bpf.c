@@ -69,7 +69,7 @@ static __always_inline struct vmscan_value *row_of(__u32 phase, __u32 within, __
     if (config.parts & VMSCAN_BY_PROCESS)
         row.key.pid = current_ids() >> 32;
     if (config.parts & (VMSCAN_BY_PROCESS | VMSCAN_BY_COMM))
-        bpf_get_current_comm(row.key.comm, sizeof(row.key.comm));
+        comm_now(row.key.comm);
     struct vmscan_value *v = row_at(&row);
     if (v && lru_is_silent())
         v->untold++;
