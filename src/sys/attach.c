@@ -62,8 +62,7 @@ static bool choose_programs(struct sys_session *s, const struct sys_attach_metho
 {
     struct bpf_program *p;
     bpf_object__for_each_program(p, s->object) bpf_program__set_autoload(p, false);
-    for (const struct sys_attachment *a = method->attach;
-         a < method->attach + SYS_ATTACHMENTS_MAX && a->program; a++) {
+    for (const struct sys_attachment *a = method->attach; a->program; a++) {
         if (a->if_type && btf__find_by_name_kind(kernel, a->if_type, BTF_KIND_STRUCT) < 0)
             continue;
         if (a->tracepoint && !attach_method_arguments_fit(kernel, a->tracepoint, a->arguments, why))
@@ -85,8 +84,7 @@ static bool choose_programs(struct sys_session *s, const struct sys_attach_metho
 static int attach_program(struct sys_session *s, struct bpf_program *p,
                           const struct sys_attach_method *method)
 {
-    for (const struct sys_attachment *a = method->attach;
-         a < method->attach + SYS_ATTACHMENTS_MAX && a->program; a++)
+    for (const struct sys_attachment *a = method->attach; a->program; a++)
         if (!strcmp(a->program, bpf_program__name(p)) && (a->software_event || a->by_hand))
             return a->by_hand ? 0 : perf_attach(s, p, a->software_event);
     struct bpf_link *link = bpf_program__attach(p);

@@ -35,7 +35,7 @@ struct sys_attachment {
     bool by_hand; /* loaded here, and attached by the tool: a uprobe */
 };
 
-#define SYS_ATTACHMENTS_MAX 32
+#define SYS_ATTACH(...) ((const struct sys_attachment[]){__VA_ARGS__, {.program = NULL}})
 
 /** A value that a method cannot show if the kernel's struct has no such member. */
 struct sys_without {
@@ -47,11 +47,11 @@ struct sys_without {
 /** One attach method. The methods are ordered by what they show, then by cost; the first one that works is
  * used. */
 struct sys_attach_method {
-    const char *name;                  /* for --attach */
-    const char *lacks;                 /* the values that it cannot show, in words; NULL: none */
-    uint64_t lacking;                  /* bits of the columns that it cannot fill, which are not shown */
-    const struct sys_without *without; /* NULL: nothing */
-    struct sys_attachment attach[SYS_ATTACHMENTS_MAX]; /* ends with a program of NULL */
+    const char *name;                    /* for --attach */
+    const char *lacks;                   /* the values that it cannot show, in words; NULL: none */
+    uint64_t lacking;                    /* bits of the columns that it cannot fill, which are not shown */
+    const struct sys_without *without;   /* NULL: nothing */
+    const struct sys_attachment *attach; /* SYS_ATTACH(): ends with a program of NULL */
 };
 
 /** A part of the key by which rows are grouped (--by). */

@@ -54,7 +54,7 @@ static const struct table_column columns[] = {
     {.name = "events", .type = TABLE_WHOLE, .unit = TABLE_COUNT},
 };
 static const struct sys_attach_method methods[] = {
-    {.name = "raw_tp", .attach = {{"renames", NULL, NULL, NULL, 0}}},
+    {.name = "raw_tp", .attach = SYS_ATTACH({"renames", NULL, NULL, NULL, 0})},
     {.name = NULL},
 };
 static const struct sys_part parts[] = {

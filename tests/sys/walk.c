@@ -79,7 +79,7 @@ static int ready(struct sys_session *s, struct error *e)
 }
 
 static const struct sys_attach_method methods[] = {
-    {.name = "raw_tp", .attach = {{"renames", NULL, NULL, NULL, 0}}},
+    {.name = "raw_tp", .attach = SYS_ATTACH({"renames", NULL, NULL, NULL, 0})},
     {.name = NULL},
 };
 static const struct sys_part parts[] = {

@@ -76,8 +76,7 @@ static void add_all(struct buf *b, const struct bpf_object *object, const struct
                     const struct sys_attach_method *method, const struct btf *kernel)
 {
     const size_t from = b->len;
-    for (const struct sys_attachment *a = method->attach;
-         a < method->attach + SYS_ATTACHMENTS_MAX && a->program; a++) {
+    for (const struct sys_attachment *a = method->attach; a->program; a++) {
         const struct bpf_program *p = bpf_object__find_program_by_name(object, a->program);
         struct buf place = BUF_INIT;
         if (!p || !applies(a, kernel))

@@ -223,7 +223,8 @@ static const struct sys_part parts[] = {
 static const struct sys_counted counted[] = {CALL_COUNTED, {0, NULL, NULL, false}};
 
 #define METHOD(way)                                                                                          \
-    .attach = {{#way "_enter", "sys_enter", "regs,id", NULL}, {#way "_exit", "sys_exit", "regs,ret", NULL}}
+    .attach = SYS_ATTACH({#way "_enter", "sys_enter", "regs,id", NULL},                                      \
+                         {#way "_exit", "sys_exit", "regs,ret", NULL})
 
 static const struct sys_attach_method methods[] = {
     {.name = "tp_btf", METHOD(btf)},

@@ -70,12 +70,12 @@ static const struct sys_attachment probes_needed[] = {
     {"probe_static", .by_hand = true},
 };
 #define N_PROBES (sizeof(probes_needed) / sizeof(probes_needed[0]))
-_Static_assert(N_NEEDED + N_PROBES < SYS_ATTACHMENTS_MAX, "a method has room for all");
 
 struct kernel_events {
     struct kernel_rings rings;
     struct sys_tool tool;
     struct sys_attach_method methods[2];
+    struct sys_attachment attachments[N_NEEDED + N_PROBES + 1];
     struct sys_session *session;
     bool wants_frames;
     char *array;
@@ -177,12 +177,12 @@ static const struct sys_attachment old_victim = {"on_victim_number", "mark_victi
 
 static void fill(struct kernel_events *k, const struct kernel_events_options *o)
 {
-    struct sys_attachment *next = k->methods[0].attach;
+    struct sys_attachment *next = k->attachments;
     struct btf *kernel = o->groups & KERNEL_GROUP_oom ? btf__load_vmlinux_btf() : NULL;
     struct buf why = BUF_INIT;
     const bool is_old =
         kernel && attach_method_arguments_fit(kernel, "mark_victim", old_victim.arguments, &why);
-    k->methods[0].name = "raw_tp";
+    k->methods[0] = (struct sys_attach_method){.name = "raw_tp", .attach = next};
     for (size_t i = 0; i < N_NEEDED; i++)
         if (!needed[i].group || needed[i].group & o->groups)
             *next++ = is_old && needed[i].group == KERNEL_GROUP_oom ? old_victim : needed[i].attachment;

@@ -280,8 +280,8 @@ static const struct sys_counted counted[] = {
 };
 
 static const struct sys_attach_method methods[] = {
-    {.name = "raw_tp", .attach = {BLOCK_PROGRAMS_BY_POSITION}},
-    {.name = "tp", .attach = {BLOCK_PROGRAMS_BY_NAME}},
+    {.name = "raw_tp", .attach = SYS_ATTACH(BLOCK_PROGRAMS_BY_POSITION)},
+    {.name = "tp", .attach = SYS_ATTACH(BLOCK_PROGRAMS_BY_NAME)},
     {.name = NULL},
 };
 

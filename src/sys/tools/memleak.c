@@ -87,9 +87,10 @@ static const struct sys_counted counted[] = {
     }
 
 static const struct sys_attach_method methods[] = {
-    {.name = "session", .attach = {{"memleak_session", .by_hand = true}, OF_PROCESSES}},
+    {.name = "session", .attach = SYS_ATTACH({"memleak_session", .by_hand = true}, OF_PROCESSES)},
     {.name = "uprobe",
-     .attach = {{"memleak_enters", .by_hand = true}, {"memleak_returns", .by_hand = true}, OF_PROCESSES}},
+     .attach =
+         SYS_ATTACH({"memleak_enters", .by_hand = true}, {"memleak_returns", .by_hand = true}, OF_PROCESSES)},
     {.name = NULL},
 };
 

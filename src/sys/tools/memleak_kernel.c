@@ -394,9 +394,9 @@ static const struct sys_counted counted[] = {
 };
 
 static const struct sys_attach_method methods[] = {
-    {.name = "tp_btf", .attach = {SLAB_PROGRAMS_BY_POSITION("btf"), BLOCK_PROGRAMS_BY_POSITION}},
-    {.name = "raw_tp", .attach = {SLAB_PROGRAMS_BY_POSITION("raw"), BLOCK_PROGRAMS_BY_POSITION}},
-    {.name = "tp", .attach = {SLAB_PROGRAMS_BY_NAME, BLOCK_PROGRAMS_BY_NAME}},
+    {.name = "tp_btf", .attach = SYS_ATTACH(SLAB_PROGRAMS_BY_POSITION("btf"), BLOCK_PROGRAMS_BY_POSITION)},
+    {.name = "raw_tp", .attach = SYS_ATTACH(SLAB_PROGRAMS_BY_POSITION("raw"), BLOCK_PROGRAMS_BY_POSITION)},
+    {.name = "tp", .attach = SYS_ATTACH(SLAB_PROGRAMS_BY_NAME, BLOCK_PROGRAMS_BY_NAME)},
     {.name = NULL},
 };
 

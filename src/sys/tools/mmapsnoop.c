@@ -301,10 +301,9 @@ static const struct sys_without no_tree = {"mm_struct", "mm_mt",
                                            "MAPPED of most calls: this requires Linux 6.1", 0};
 
 #define WAY(way, with_enter, with_exit)                                                                      \
-    .without = &no_tree, .attach = {{#way "_enter", with_enter, ENTER_ARGUMENTS, NULL},                      \
-                                    {#way "_exit", with_exit, EXIT_ARGUMENTS, NULL},                         \
-                                    {.program = #way "_exec"},                                               \
-                                    {.program = #way "_ended"}}
+    .without = &no_tree, .attach = SYS_ATTACH({#way "_enter", with_enter, ENTER_ARGUMENTS, NULL},            \
+                                              {#way "_exit", with_exit, EXIT_ARGUMENTS, NULL},               \
+                                              {.program = #way "_exec"}, {.program = #way "_ended"})
 
 static const struct sys_attach_method methods[] = {
     {.name = "tp_btf", WAY(btf, "sys_enter", "sys_exit")},

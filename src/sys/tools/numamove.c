@@ -318,14 +318,10 @@ static const struct sys_counted counted[] = {
     }
 #define BY_FUNCTIONS(name_, method, end, arguments)                                                          \
     {                                                                                                        \
-        .name = #name_, .attach = {                                                                          \
-            {.program = #name_ "_begin"},                                                                    \
-            {.program = #name_ "_moved"},                                                                    \
-            {.program = #name_ "_mapped"},                                                                   \
-            {.program = end},                                                                                \
-            {#method "_told", "mm_migrate_pages", arguments, NULL},                                          \
-            TASKS_BY_POSITION(method)                                                                        \
-        }                                                                                                    \
+        .name = #name_, .attach = SYS_ATTACH({.program = #name_ "_begin"}, {.program = #name_ "_moved"},     \
+                                             {.program = #name_ "_mapped"}, {.program = end},                \
+                                             {#method "_told", "mm_migrate_pages", arguments, NULL},         \
+                                             TASKS_BY_POSITION(method))                                      \
     }
 #define UNTOLD                                                                                               \
     .lacks = "the nodes of pages, the owner of pages that no system call and no page fault asks for, "       \
@@ -333,11 +329,10 @@ static const struct sys_counted counted[] = {
     .lacking = BIT(PINNED) | BIT(WRITEBACK) | BIT(OTHER) | BIT(NO_MEMORY)
 #define BY_POSITION(name_, method, arguments)                                                                \
     {                                                                                                        \
-        .name = #name_, UNTOLD, .attach = {                                                                  \
-            {#method "_begin", "mm_migrate_pages_start", "mode,reason", NULL},                               \
-            {#method "_end", "mm_migrate_pages", arguments, NULL},                                           \
-            TASKS_BY_POSITION(method)                                                                        \
-        }                                                                                                    \
+        .name = #name_, UNTOLD,                                                                              \
+        .attach =                                                                                            \
+            SYS_ATTACH({#method "_begin", "mm_migrate_pages_start", "mode,reason", NULL},                    \
+                       {#method "_end", "mm_migrate_pages", arguments, NULL}, TASKS_BY_POSITION(method))     \
     }
 
 static const struct sys_attach_method methods[] = {
@@ -351,11 +346,10 @@ static const struct sys_attach_method methods[] = {
     BY_POSITION(raw_tp, raw, PAGES_ARGUMENTS_6_6),
     {.name = "tp",
      UNTOLD,
-     .attach = {{.program = "tp_begin"},
-                {.program = "tp_end"},
-                {.program = "tp_move", .if_type = "trace_event_raw_sched_move_numa"},
-                {.program = "tp_swap", .if_type = "trace_event_raw_sched_numa_pair_template"},
-                {.program = "tp_stick", .if_type = "trace_event_raw_sched_numa_pair_template"}}},
+     .attach = SYS_ATTACH({.program = "tp_begin"}, {.program = "tp_end"},
+                          {.program = "tp_move", .if_type = "trace_event_raw_sched_move_numa"},
+                          {.program = "tp_swap", .if_type = "trace_event_raw_sched_numa_pair_template"},
+                          {.program = "tp_stick", .if_type = "trace_event_raw_sched_numa_pair_template"})},
     {.name = NULL},
 };
 

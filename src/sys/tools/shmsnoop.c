@@ -370,8 +370,8 @@ static const struct sys_without no_tree = {
     "mm_struct", "mm_mt", "segments of shmdt() and of anonymous memory: this requires Linux 6.1", 0};
 
 #define METHOD(way)                                                                                          \
-    .without = &no_tree,                                                                                     \
-    .attach = {{#way "_enter", "sys_enter", "regs,id", NULL}, {#way "_exit", "sys_exit", "regs,ret", NULL}}
+    .without = &no_tree, .attach = SYS_ATTACH({#way "_enter", "sys_enter", "regs,id", NULL},                 \
+                                              {#way "_exit", "sys_exit", "regs,ret", NULL})
 
 static const struct sys_attach_method methods[] = {
     {.name = "tp_btf", METHOD(btf)},

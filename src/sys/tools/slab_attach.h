@@ -24,8 +24,8 @@ void slab_attach_ready(struct sys_session *s);
     {.program = "tp_kmalloc_node", .if_type = "trace_event_raw_kmem_alloc_node"},                            \
     {.program = "tp_cache_alloc_node", .if_type = "trace_event_raw_kmem_alloc_node"},                        \
     {.program = "tp_kfree"}, {.program = "tp_cache_free"}
-#define SLAB_BY_POSITION(prefix) {SLAB_PROGRAMS_BY_POSITION(prefix)}
-#define SLAB_BY_NAME {SLAB_PROGRAMS_BY_NAME}
+#define SLAB_BY_POSITION(prefix) SYS_ATTACH(SLAB_PROGRAMS_BY_POSITION(prefix))
+#define SLAB_BY_NAME SYS_ATTACH(SLAB_PROGRAMS_BY_NAME)
 /* clang-format on */
 
 #endif

@@ -384,13 +384,8 @@ static const struct sys_counted counted[] = {
  * 6.7 or so, 6.6, and before. Kernels without zswap come last. */
 #define WITH(method, begins, ends, ...)                                                                      \
     {                                                                                                        \
-        .name = method, .attach = {                                                                          \
-            NAMED(begins "_fault"),                                                                          \
-            NAMED(ends "_fault"),                                                                            \
-            NAMED(begins "_shared"),                                                                         \
-            NAMED(ends "_shared"),                                                                           \
-            __VA_ARGS__                                                                                      \
-        }                                                                                                    \
+        .name = method, .attach = SYS_ATTACH(NAMED(begins "_fault"), NAMED(ends "_fault"),                   \
+                                             NAMED(begins "_shared"), NAMED(ends "_shared"), __VA_ARGS__)    \
     }
 #define FUNCTIONS(method, begins, ends)                                                                      \
     WITH(method, begins, ends, NAMED(begins "_read"), NAMED(ends "_read"), NAMED(ends "_zswap")),            \
@@ -419,20 +414,17 @@ static const struct sys_attach_method methods[] = {
     FUNCTIONS("kprobe", "kprobe", "kretprobe"),
     {.name = "tp_btf",
      EVENTS,
-     .attach = {{"btf_event", "count_memcg_events", "memcg,item,val", NULL},
-                {"btf_rss", "rss_stat", "mm,member", NULL},
-                RAISED}},
+     .attach = SYS_ATTACH({"btf_event", "count_memcg_events", "memcg,item,val", NULL},
+                          {"btf_rss", "rss_stat", "mm,member", NULL}, RAISED)},
     {.name = "raw_tp",
      EVENTS,
-     .attach = {{"raw_event", "count_memcg_events", "memcg,item,val", NULL},
-                {"raw_rss", "rss_stat", "mm,member", NULL},
-                RAISED}},
+     .attach = SYS_ATTACH({"raw_event", "count_memcg_events", "memcg,item,val", NULL},
+                          {"raw_rss", "rss_stat", "mm,member", NULL}, RAISED)},
     {.name = "perf",
      FAULTS_ONLY,
-     .attach = {{"raw_rss", "rss_stat", "mm,member", NULL},
-                RAISED,
-                {.program = "perf_minor", .software_event = PERF_COUNT_SW_PAGE_FAULTS_MIN},
-                {.program = "perf_major", .software_event = PERF_COUNT_SW_PAGE_FAULTS_MAJ}}},
+     .attach = SYS_ATTACH({"raw_rss", "rss_stat", "mm,member", NULL}, RAISED,
+                          {.program = "perf_minor", .software_event = PERF_COUNT_SW_PAGE_FAULTS_MIN},
+                          {.program = "perf_major", .software_event = PERF_COUNT_SW_PAGE_FAULTS_MAJ})},
     {.name = NULL},
 };
 

@@ -232,11 +232,11 @@ static const struct sys_counted counted[] = {
     }
 
 static const struct sys_attach_method methods[] = {
-    {.name = "tp_btf", .attach = {HAPPENINGS(btf), BY_POSITION(btf)}},
-    {.name = "raw_tp", .attach = {HAPPENINGS(raw), BY_POSITION(raw)}},
+    {.name = "tp_btf", .attach = SYS_ATTACH(HAPPENINGS(btf), BY_POSITION(btf))},
+    {.name = "raw_tp", .attach = SYS_ATTACH(HAPPENINGS(raw), BY_POSITION(raw))},
     {.name = "tp",
-     .attach = {HAPPENINGS(tp), BY_ITSELF(tp, "slab_start"), BY_ITSELF(tp, "slab_end"),
-                BY_ITSELF(tp, "isolate"), BY_ITSELF(tp, "shrink")}},
+     .attach = SYS_ATTACH(HAPPENINGS(tp), BY_ITSELF(tp, "slab_start"), BY_ITSELF(tp, "slab_end"),
+                          BY_ITSELF(tp, "isolate"), BY_ITSELF(tp, "shrink"))},
     {.name = NULL},
 };
 
