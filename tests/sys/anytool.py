@@ -44,6 +44,12 @@ def names():
     return found
 
 
+def takes_turn(t, number, turns):
+    """Of what no tool's own code takes part in, one tool in `turns` is tested: for each thing, with its number, others.
+    """
+    return (names().index(t.base) + number) % turns == 0
+
+
 def all_about():
     """Each tool; for memleak only --kernel, which needs no process. memleak of processes has its own tests."""
     return [About("memleak --kernel" if name == "memleak" else name) for name in names()]

@@ -578,6 +578,10 @@ LOOKS = {
     "help": lambda t, s: check("examples:" in t.help, t.help),
 }
 OF_EVENTS = {"rows": keeps}
+# No tool's own code takes part in these: each is tested with a third of the tools.
+SHARED = ("pid", "tid", "uid", "comm", "cgroup", "user", "duration", "count", "explain", "columns", "wide", "exact",
+          "json", "html", "force", "alert", "exec", "stack-slots", "folded", "quiet", "interval", "top", "rows", "ring",
+          "sample-ring", "lines", "vmlinux", "source", "debuginfod", "help")
 
 IDLE = [  # what would do nothing: (options, of which tools, words of the refusal)
     (["--hist", "--columns", "comm"], "events", "--hist shows no events: leave out --columns"),
@@ -655,6 +659,8 @@ def all_do_something(t):
             # Where there are no stacks, what is about them is refused, and the first of oomkill's kinds has but one
             # part.
             if name in ("stacks", "stack-slots", "folded") and "kernel_stack" not in t.help or looks[name] in done:
+                continue
+            if name in SHARED and not anytool.takes_turn(t, SHARED.index(name), 3):
                 continue
             done.add(looks[name])
             all_looks.begin(name, looks[name])
