@@ -419,7 +419,8 @@ SEC("iter/task") int memleak_lists(struct bpf_iter__task *ctx)
 
 static __always_inline void notify(__u32 event, __u32 pid, __u32 process, __u32 image)
 {
-    const struct memleak_notice n = {.event = event, .pid = pid, .process = process, .image = image};
+    struct memleak_notice n = {.event = event, .pid = pid, .process = process, .image = image};
+    comm_now(n.comm);
     if (bpf_ringbuf_output(&notices, (void *)&n, sizeof(n), BPF_RB_FORCE_WAKEUP))
         count(MEMLEAK_NOTICES_LOST);
 }

@@ -90,8 +90,9 @@ enum memleak_event {
 struct memleak_notice {
     __u32 event; /* enum memleak_event */
     __u32 pid;
-    __u32 process; /* its number, of MEMLEAK_EXECUTED, LOADED and ENDED */
-    __u32 image;   /* of MEMLEAK_EXECUTED: the one that is gone */
+    __u32 process;             /* its number, of MEMLEAK_EXECUTED, LOADED and ENDED */
+    __u32 image;               /* of MEMLEAK_EXECUTED: the one that is gone */
+    char comm[SYS_COMM_BYTES]; /* of the thread that it happened in */
 };
 
 /** Logarithms of the steps between 1 and 2, with so many fraction bits. */

@@ -12,6 +12,7 @@
  *   load FILE: opens a library
  *   pool: keeps ten objects of its pool_get(), of twenty
  *   exec: runs itself anew
+ *   crash: writes where there is nothing
  *   spin: allocates and frees until the next line
  *   strict: asks the kernel to end it at the first system call but read(), write() and exit()
  *   deep N: keeps ten objects, from N calls deep
@@ -36,6 +37,7 @@
 
 static void *volatile kept[KEPT];
 static int n;
+static volatile char *volatile nothing = NULL;
 static void *volatile last; /* what is stored there is not optimized away */
 
 __attribute__((noinline)) static void keep(void *p)
@@ -307,6 +309,8 @@ int main(int argc, char **argv)
             leak_pool();
         else if (!strcmp(line, "exec"))
             execl("/proc/self/exe", argv[0], "again", (char *)NULL);
+        else if (!strcmp(line, "crash"))
+            *nothing = 0;
         else if (!strcmp(line, "spin"))
             spin();
         else if (!strncmp(line, "deep ", 5))

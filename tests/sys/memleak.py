@@ -209,6 +209,36 @@ def follows_exec():
     check(seen.lost["objects_of_exec"] >= sum(n for n, _ in LEAKS.values()), "objects of the old one", seen.lost)
 
 
+def names_the_program():
+    """By the name of its last program, also if it has ended before anybody could look."""
+    with leaker() as it:
+        with tool("memleak", "-p", it.pid, *EXACT, "--by", "process") as seen:
+            os.kill(seen.pid, signal.SIGSTOP)
+            it.do("exec", "leak")  # of /proc/self/exe
+            it.end()
+            os.kill(seen.pid, signal.SIGCONT)
+            seen.stop()
+    equal([row["comm"] for row in seen.rows], ["exe"], "names of processes")
+
+
+def outlives_a_crash():
+    """Of a program that crashes there is what it had, and who shares its library has the original text."""
+    with leaker() as it, leaker() as other:
+        before, library = text_of(other.pid), os.path.realpath("/lib/x86_64-linux-gnu/libc.so.6")
+        with open(library, "rb") as file:
+            bytes_before = file.read()
+        with tool("memleak", "-p", it.pid, *EXACT, "--by", "site") as seen:
+            it.do("leak")
+            it.begin("crash")
+            equal(it.process.wait(tap.TIMEOUT), -signal.SIGSEGV, "how it ended")
+            equal(text_of(other.pid) == before, True, "the text of another one is the original")
+            seen.stop()
+        with open(library, "rb") as file:
+            equal(file.read() == bytes_before, True, "the file is as it was")
+        other.do("leak")
+    equal(live(seen.rows), LEAKS, "live objects and bytes by function")
+
+
 def of_threads():
     with leaker() as it:
         with tool("memleak", "-p", it.pid, *EXACT, "--by", "site") as seen:
@@ -389,6 +419,8 @@ lib.main([
     ("a recording has estimates with their intervals", records),
     ("a forked child changes nothing in its parent, and is followed on request", forks),
     ("another program after exec is followed from its beginning", follows_exec),
+    ("a process has the name of its program, however soon it ends", names_the_program),
+    ("a program that crashes leaves its rows, and nothing in others", outlives_a_crash),
     ("objects of threads that have ended stay", of_threads),
     ("an allocator with other names, in a library that is loaded later", own_functions),
     ("what cannot be observed is refused with one line that helps; a static program has symbols", refusals),

@@ -447,6 +447,15 @@ void alloc_processes_again(struct alloc_processes *all, uint32_t number)
     loader_files_release(&files);
 }
 
+void alloc_processes_executed(struct alloc_processes *all, uint32_t number, const char comm[SYS_COMM_BYTES])
+{
+    struct alloc_process *p = find(all, number);
+    if (!p)
+        return;
+    memcpy(p->comm, comm, sizeof(p->comm));
+    alloc_processes_again(all, number);
+}
+
 void alloc_processes_end(struct alloc_processes *all, uint32_t number)
 {
     struct alloc_process *p = find(all, number);

@@ -46,6 +46,8 @@ int alloc_processes_add(struct alloc_processes *all, pid_t pid, struct error *e)
 int alloc_processes_add_command(struct alloc_processes *all, pid_t pid, const char *program, struct error *e);
 /** Puts probes on allocators that a process has mapped meanwhile. */
 void alloc_processes_again(struct alloc_processes *all, uint32_t number);
+/** The same for a process that executes another program, which gives it this name. It may have ended already. */
+void alloc_processes_executed(struct alloc_processes *all, uint32_t number, const char comm[SYS_COMM_BYTES]);
 /** Removes the probes of a process that has ended. */
 void alloc_processes_end(struct alloc_processes *all, uint32_t number);
 /**

@@ -184,7 +184,7 @@ node=1
 keep env
 begin
 gone=
-for tries in 1 2 3 4 5; do # a page that is in use somewhere keeps its block
+for tries in $(seq 20); do # a page that is in use somewhere keeps its block
     for block in /sys/devices/system/node/node1/memory[0-9]*; do
         [ -z "$gone" ] && grep -q Movable $block/valid_zones && echo offline >$block/state 2>/dev/null && gone=$block
     done

@@ -68,7 +68,7 @@ static int notice(void *arg, void *data, size_t bytes)
         if (n->image)
             *vec_push(&o->gone_images) = n->image;
         resolver_know(s->names, (int)n->pid);
-        alloc_processes_again(o->processes, n->process);
+        alloc_processes_executed(o->processes, n->process, n->comm);
         break;
     case MEMLEAK_LOADED:
         alloc_processes_again(o->processes, n->process);
