@@ -6,6 +6,7 @@
 
 #include "bpf/probe.h"
 #include "sys/bpf_object.h"
+#include "sys/probe/return_check.h"
 
 #define UPROBES "/sys/bus/event_source/devices/uprobe/type"
 #define WORD    8u /* of struct pt_regs */
@@ -89,6 +90,8 @@ int probes_attach(struct sys_session *s, const struct probe_list *probes, struct
     uint32_t number = 0;
     int bad = 0;
     const struct probe *all = probe_list_all(probes, &n);
+    for (const struct probe *p = all; p < all + n && !bad; p++)
+        bad = p->is_static ? 0 : return_check("--function", e);
     for (const struct probe *p = all; p < all + n && !bad; p++)
         for (size_t i = 0; i < p->sites.len && !bad; i++) {
             const struct probe_site *site = &p->sites.at[i];

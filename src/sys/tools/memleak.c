@@ -87,7 +87,9 @@ static const struct sys_counted counted[] = {
     }
 
 static const struct sys_attach_method methods[] = {
-    {.name = "session", .attach = SYS_ATTACH({"memleak_session", .by_hand = true}, OF_PROCESSES)},
+    {.name = "session",
+     .attach =
+         SYS_ATTACH({"memleak_session", .by_hand = true}, {"memleak_enters", .by_hand = true}, OF_PROCESSES)},
     {.name = "uprobe",
      .attach =
          SYS_ATTACH({"memleak_enters", .by_hand = true}, {"memleak_returns", .by_hand = true}, OF_PROCESSES)},
@@ -158,6 +160,7 @@ static int ready(struct sys_session *s, struct error *e)
     fill_logarithms(table);
     if (bpf_program__autoload(bpf_object__find_program_by_name(s->object, "memleak_session"))) {
         uprobe_multi_ready(s->object, "memleak_session", UPROBE_MULTI_SESSION);
+        uprobe_multi_ready(s->object, "memleak_enters", UPROBE_MULTI_ENTRY);
         uprobe_multi_ready(s->object, "memleak_frees", UPROBE_MULTI_ENTRY);
         uprobe_multi_ready(s->object, "memleak_leaves", UPROBE_MULTI_ENTRY);
         uprobe_multi_ready(s->object, "memleak_loads", UPROBE_MULTI_ENTRY);

@@ -149,26 +149,37 @@ static int attach_each(struct alloc_processes *all, struct alloc_process *p, con
     return bad;
 }
 
-/* All places of one role at once. */
+/* What all places of one kind have. */
+struct role_program {
+    const char *name;
+    enum uprobe_multi_kind kind;
+    enum alloc_role role;
+    bool throws;
+};
+
+/*
+ * The kernel notes the return of a function with a session in every process that has a probe there, also if it is
+ * another tool's: so functions that may throw have none.
+ */
+static const struct role_program role_programs[] = {
+    {"memleak_session", UPROBE_MULTI_SESSION, ALLOC_RETURNS, false},
+    {"memleak_enters", UPROBE_MULTI_ENTRY, ALLOC_RETURNS, true},
+    {"memleak_frees", UPROBE_MULTI_ENTRY, ALLOC_FREES, false},
+    {"memleak_loads", UPROBE_MULTI_ENTRY, ALLOC_LOADS, false},
+};
+#define ROLE_PROGRAMS (sizeof(role_programs) / sizeof(*role_programs))
+
+/* All its places at once. */
 static int attach_role(struct alloc_processes *all, struct alloc_process *p, const char *path,
-                       const struct alloc_file *file, enum alloc_role role)
+                       const struct alloc_file *file, const struct role_program *program)
 {
-    static const struct {
-        const char *program;
-        enum uprobe_multi_kind kind;
-    } programs[] = {
-        [ALLOC_RETURNS] = {"memleak_session", UPROBE_MULTI_SESSION},
-        [ALLOC_FREES] = {"memleak_frees", UPROBE_MULTI_ENTRY},
-        [ALLOC_LOADS] = {"memleak_loads", UPROBE_MULTI_ENTRY},
-    };
-    struct uprobe_multi m = {.path = path, .pid = p->pid, .kind = programs[role].kind};
+    struct uprobe_multi m = {.path = path, .pid = p->pid, .kind = program->kind};
     vec_each (const struct alloc_place, place, &file->places)
-        if (place->function->role == role) {
+        if (place->function->role == program->role && place->function->throws == program->throws) {
             *vec_push(&m.offsets) = place->offset;
             *vec_push(&m.cookies) = cookie_of(p, place);
         }
-    const int bad =
-        m.offsets.len ? uprobe_attach_multi(&p->multi_fds, all->s, programs[role].program, &m) : 0;
+    const int bad = m.offsets.len ? uprobe_attach_multi(&p->multi_fds, all->s, program->name, &m) : 0;
     vec_release(&m.offsets);
     vec_release(&m.cookies);
     return bad;
@@ -206,8 +217,8 @@ static int attach_file(struct alloc_processes *all, struct alloc_process *p, con
     __atomic_store_n(&shared->is_flat, 0, __ATOMIC_SEQ_CST); /* it is to be judged anew */
     if (all->at_once)
         bad = attach_all_returns(all, p, path, file);
-    for (int role = ALLOC_RETURNS; role <= ALLOC_LOADS && all->at_once && !bad; role++)
-        bad = attach_role(all, p, path, file, (enum alloc_role)role);
+    for (size_t i = 0; i < ROLE_PROGRAMS && all->at_once && !bad; i++)
+        bad = attach_role(all, p, path, file, &role_programs[i]);
     if (!all->at_once)
         bad = attach_each(all, p, path, file);
     __atomic_store_n(&shared->calls, 0, __ATOMIC_SEQ_CST);

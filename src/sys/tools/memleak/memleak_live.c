@@ -148,7 +148,7 @@ void memleak_gather(struct sys_session *s)
     forget(o->live);
     if (!o->removed)
         ring_buffer__consume(o->notices); /* a program that was replaced just now has no objects any more */
-    if (s->until_ns) /* the end */
+    if (s->until_ns)                      /* the end */
         alloc_processes_detach(o->processes);
     memleak_cost_say(&o->cost, s, &s->says);
     stack_samples_read(s);

@@ -10,6 +10,7 @@
 #include "bpf/memleak.h"
 #include "collect/process/proc.h"
 #include "sys/bpf_object.h"
+#include "sys/probe/return_check.h"
 #include "sys/resolver.h"
 #include "sys/tools/memleak/memleak_live.h"
 
@@ -153,6 +154,9 @@ int memleak_begin(struct sys_session *s, struct error *e)
 {
     struct memleak_own *o = s->own;
     const int fd = sys_map(s, "notices");
+    int bad = return_check("sys memleak", e);
+    if (bad)
+        return bad;
     o->processes = alloc_processes_new(s, &o->functions, e);
     if (!o->processes)
         return -EIO;
@@ -160,7 +164,7 @@ int memleak_begin(struct sys_session *s, struct error *e)
     struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
     if (!o->notices || epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, fd, &ev))
         return error_set(e, errno, "cannot read notices of processes: %s", strerror(errno));
-    int bad = add_first(s, e);
+    bad = add_first(s, e);
     bad = bad ? bad : memleak_cost_begin(&o->cost, s, o->processes, o->settings.period, e);
     o->cost.limit_percent = o->settings.max_cost;
     if (!bad)
