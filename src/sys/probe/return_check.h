@@ -4,8 +4,8 @@
 
 /*
  * Whether probes on returns harm no process. Since Linux 6.11 the return of a function with such a probe makes a system
- * call, uretprobe(), which the program knows nothing of. Seccomp filters of programs do not allow it, and end them. Since
- * 6.14 (and 6.13.3, 6.12.14) the kernel does not ask the filters.
+ * call, uretprobe(), of which the program knows nothing. Its seccomp filter does not allow the call, and ends it. Since
+ * 6.14 (and 6.13.3, 6.12.14) the kernel does not ask the filter.
  *
  * Runs in: the tool, as root. Threads: one.
  */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <glob.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,7 +16,7 @@
 #include "collect/process/proc.h"
 #include "sys/bpf_object.h"
 #include "sys/probe/probe_find.h"
-#include "sys/uprobe/uprobe_attach.h"
+#include "sys/uprobe/alloc_attach.h"
 
 #define SHARED_BYTES (MEMLEAK_PROCESSES * sizeof(struct memleak_process))
 
@@ -100,111 +101,10 @@ const struct alloc_process *alloc_processes_find(const struct alloc_processes *a
     return NULL;
 }
 
-/* ---- probes ---- */
-
-static uint64_t cookie_of(const struct alloc_process *p, const struct alloc_place *place)
-{
-    const uint32_t reaches = place->reaches ? MEMLEAK_REACHES : 0;
-    return (uint64_t)p->number << 32 | place->function->what | reaches | MEMLEAK_AT(place->place.kind);
-}
-
-static int attach_returns(struct alloc_processes *all, struct alloc_process *p, const char *path,
-                          const struct alloc_place *place)
-{
-    int bad = 0;
-    vec_each (const uint64_t, offset, &place->returns) {
-        const struct uprobe_spot spot = {path, p->pid, *offset, cookie_of(p, place)};
-        bad = bad ? bad : uprobe_attach(&p->links, all->s, "memleak_leaves", &spot, false);
-    }
-    return bad;
-}
-
-/*
- * Both ends of a call have their probes at one place, where the stack pointer is still that of the entry. The return
- * comes first: else a call between the two would have a beginning and no end.
- */
-static int attach_place(struct alloc_processes *all, struct alloc_process *p, const char *path,
-                        const struct alloc_place *place)
-{
-    const struct uprobe_spot spot = {path, p->pid, place->offset, cookie_of(p, place)};
-    int bad;
-    switch (place->function->role) {
-    case ALLOC_RETURNS:
-        bad = place->function->throws ? attach_returns(all, p, path, place)
-                                      : uprobe_attach(&p->links, all->s, "memleak_returns", &spot, true);
-        return bad ? bad : uprobe_attach(&p->links, all->s, "memleak_enters", &spot, false);
-    case ALLOC_FREES:
-        return uprobe_attach(&p->links, all->s, "memleak_frees", &spot, false);
-    default:
-        return uprobe_attach(&p->links, all->s, "memleak_loads", &spot, false);
-    }
-}
-
-static int attach_each(struct alloc_processes *all, struct alloc_process *p, const char *path,
-                       const struct alloc_file *file)
-{
-    int bad = 0;
-    vec_each (const struct alloc_place, place, &file->places)
-        bad = bad ? bad : attach_place(all, p, path, place);
-    return bad;
-}
-
-/* What all places of one kind have. */
-struct role_program {
-    const char *name;
-    enum uprobe_multi_kind kind;
-    enum alloc_role role;
-    bool throws;
-};
-
-/*
- * The kernel notes the return of a function with a session in every process that has a probe there, also if it is
- * another tool's: so functions that may throw have none.
- */
-static const struct role_program role_programs[] = {
-    {"memleak_session", UPROBE_MULTI_SESSION, ALLOC_RETURNS, false},
-    {"memleak_enters", UPROBE_MULTI_ENTRY, ALLOC_RETURNS, true},
-    {"memleak_frees", UPROBE_MULTI_ENTRY, ALLOC_FREES, false},
-    {"memleak_loads", UPROBE_MULTI_ENTRY, ALLOC_LOADS, false},
-};
-#define ROLE_PROGRAMS (sizeof(role_programs) / sizeof(*role_programs))
-
-/* All its places at once. */
-static int attach_role(struct alloc_processes *all, struct alloc_process *p, const char *path,
-                       const struct alloc_file *file, const struct role_program *program)
-{
-    struct uprobe_multi m = {.path = path, .pid = p->pid, .kind = program->kind};
-    vec_each (const struct alloc_place, place, &file->places)
-        if (place->function->role == program->role && place->function->throws == program->throws) {
-            *vec_push(&m.offsets) = place->offset;
-            *vec_push(&m.cookies) = cookie_of(p, place);
-        }
-    const int bad = m.offsets.len ? uprobe_attach_multi(&p->multi_fds, all->s, program->name, &m) : 0;
-    vec_release(&m.offsets);
-    vec_release(&m.cookies);
-    return bad;
-}
-
-static int attach_all_returns(struct alloc_processes *all, struct alloc_process *p, const char *path,
-                              const struct alloc_file *file)
-{
-    struct uprobe_multi m = {.path = path, .pid = p->pid, .kind = UPROBE_MULTI_ENTRY};
-    vec_each (const struct alloc_place, place, &file->places)
-        vec_each (const uint64_t, offset, &place->returns) {
-            *vec_push(&m.offsets) = *offset;
-            *vec_push(&m.cookies) = cookie_of(p, place);
-        }
-    const int bad = m.offsets.len ? uprobe_attach_multi(&p->multi_fds, all->s, "memleak_leaves", &m) : 0;
-    vec_release(&m.offsets);
-    vec_release(&m.cookies);
-    return bad;
-}
-
 static int attach_file(struct alloc_processes *all, struct alloc_process *p, const char *path,
                        struct error *e)
 {
     const struct alloc_file *file = alloc_places_in(all->places, path);
-    int bad = 0;
     if (!file || !file->places.len)
         return 0;
     vec_each (const struct alloc_file *, known, &p->files)
@@ -215,12 +115,7 @@ static int attach_file(struct alloc_processes *all, struct alloc_process *p, con
     vec_each (const struct alloc_place, place, &file->places)
         shared->reaches |= place->reaches;
     __atomic_store_n(&shared->is_flat, 0, __ATOMIC_SEQ_CST); /* it is to be judged anew */
-    if (all->at_once)
-        bad = attach_all_returns(all, p, path, file);
-    for (size_t i = 0; i < ROLE_PROGRAMS && all->at_once && !bad; i++)
-        bad = attach_role(all, p, path, file, &role_programs[i]);
-    if (!all->at_once)
-        bad = attach_each(all, p, path, file);
+    const int bad = alloc_attach(all->s, all->at_once, p, path, file);
     __atomic_store_n(&shared->calls, 0, __ATOMIC_SEQ_CST);
     vec_each (const struct alloc_place, place, &file->places) {
         p->calls += place->function->role == ALLOC_RETURNS;
@@ -474,6 +369,13 @@ void alloc_processes_end(struct alloc_processes *all, uint32_t number)
         return;
     release_links(p);
     p->ended = true;
+}
+
+void alloc_processes_end_gone(struct alloc_processes *all)
+{
+    vec_each (struct alloc_process, p, &all->all)
+        if (!p->ended && kill(p->pid, 0) && errno == ESRCH)
+            alloc_processes_end(all, p->number);
 }
 
 /* ---- functions that call each other ---- */

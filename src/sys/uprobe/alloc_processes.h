@@ -50,6 +50,8 @@ void alloc_processes_again(struct alloc_processes *all, uint32_t number);
 void alloc_processes_executed(struct alloc_processes *all, uint32_t number, const char comm[SYS_COMM_BYTES]);
 /** Removes the probes of a process that has ended. */
 void alloc_processes_end(struct alloc_processes *all, uint32_t number);
+/** The same for all that are gone: the end of a process that got its probes just then is not noticed otherwise. */
+void alloc_processes_end_gone(struct alloc_processes *all);
 /**
  * Judges each process by its first calls: if only functions whose code shows it call each other, sets is_flat, and the
  * programs note less. Returns whether some processes are not judged yet.

@@ -94,6 +94,7 @@ int memleak_step(struct sys_session *s)
     const uint64_t since_ms = (now - o->cost.looked_ns) / 1000000u;
     if (since_ms < LOOK_MS)
         return undecided && LOOK_MS - since_ms > JUDGE_MS ? JUDGE_MS : (int)(LOOK_MS - since_ms);
+    alloc_processes_end_gone(o->processes);
     if (memleak_cost_exceeds(&o->cost, s, o->processes, &s->says)) {
         alloc_processes_detach(o->processes);
         o->removed = true;
