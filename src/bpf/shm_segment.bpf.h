@@ -34,7 +34,7 @@ GLOBAL __u64 tree_find(__u64 entry, __u32 index)
         if ((entry & 3) != 2 || entry < PAGE)
             break;
         const struct xa_node *node = (const void *)(entry - 2);
-        shift = BPF_CORE_READ(node, shift) & 31;
+        shift = KERNEL_READ(xa_node, node, shift) & 31;
         if (!level && index >> shift >= slots)
             return 0;
         const __u64 at = (__u64)node + bpf_core_field_offset(struct xa_node, slots) +
@@ -56,24 +56,24 @@ GLOBAL __u64 mapped_now(__u64 address)
 GLOBAL __u64 segment_find(__s32 id)
 {
     const struct task_struct *task = (const void *)bpf_get_current_task();
-    const struct ipc_namespace *ns = BPF_CORE_READ(task, nsproxy, ipc_ns);
+    const struct ipc_namespace *ns = KERNEL_READ(task_struct, task, nsproxy, ipc_ns);
     if (!ns || id < 0)
         return 0;
     const __u64 tree = (__u64)BPF_CORE_READ(ns, ids[IPC_SHARED_MEMORY].ipcs_idr.idr_rt.xa_head);
     const struct kern_ipc_perm *found = (const void *)tree_find(tree, id & ((1u << IDENTIFIER_BITS) - 1));
-    if (found && BPF_CORE_READ(found, id) == id)
+    if (found && KERNEL_READ(kern_ipc_perm, found, id) == id)
         return (__u64)found;
     /* With the parameter ipcmni_extend. */
     found = (const void *)tree_find(tree, id & ((1u << IDENTIFIER_BITS_EXTENDED) - 1));
-    return found && BPF_CORE_READ(found, id) == id ? (__u64)found : 0;
+    return found && KERNEL_READ(kern_ipc_perm, found, id) == id ? (__u64)found : 0;
 }
 
 /* How much of the file is resident. The kernel counts huge pages in units that differ between versions. */
 static __always_inline void put_resident(struct shmsnoop_segment *s, const struct inode *inode)
 {
-    if (BPF_CORE_READ(inode, i_sb, s_magic) == KERNEL_HUGETLBFS_MAGIC)
+    if (KERNEL_READ(inode, inode, i_sb, s_magic) == KERNEL_HUGETLBFS_MAGIC)
         return;
-    s->resident_bytes = BPF_CORE_READ(inode, i_mapping, nrpages) * PAGE;
+    s->resident_bytes = KERNEL_READ(inode, inode, i_mapping, nrpages) * PAGE;
     s->what |= SHMSNOOP_RESIDENT;
 }
 
@@ -85,14 +85,14 @@ static __always_inline bool segment_read(struct shmsnoop_segment *s, __s32 id)
         return false;
     const struct task_struct *task = (const void *)bpf_get_current_task();
     s->what |= SHMSNOOP_SEGMENT;
-    s->ipc_namespace = BPF_CORE_READ(task, nsproxy, ipc_ns, ns.inum);
+    s->ipc_namespace = KERNEL_READ(task_struct, task, nsproxy, ipc_ns, ns.inum);
     s->id = id;
-    s->key = BPF_CORE_READ(k, shm_perm.key);
-    s->mode = BPF_CORE_READ(k, shm_perm.mode);
-    s->bytes = BPF_CORE_READ(k, shm_segsz);
-    s->attached = (__u32)BPF_CORE_READ(k, shm_nattch);
-    s->creator = number_of_process(BPF_CORE_READ(k, shm_cprid));
-    put_resident(s, BPF_CORE_READ(k, shm_file, f_inode));
+    s->key = KERNEL_READ(shmid_kernel, k, shm_perm.key);
+    s->mode = KERNEL_READ(shmid_kernel, k, shm_perm.mode);
+    s->bytes = KERNEL_READ(shmid_kernel, k, shm_segsz);
+    s->attached = (__u32)KERNEL_READ(shmid_kernel, k, shm_nattch);
+    s->creator = number_of_process(KERNEL_READ(shmid_kernel, k, shm_cprid));
+    put_resident(s, KERNEL_READ(shmid_kernel, k, shm_file, f_inode));
     return true;
 }
 
@@ -101,15 +101,15 @@ static __always_inline bool segment_is_removed(__s32 id)
 {
     enum { SHM_DEST = 01000 };
     const struct shmid_kernel *k = (const void *)segment_find(id);
-    return k && BPF_CORE_READ(k, shm_perm.mode) & SHM_DEST;
+    return k && KERNEL_READ(shmid_kernel, k, shm_perm.mode) & SHM_DEST;
 }
 
 static __always_inline void file_read(struct shmsnoop_segment *s, const struct file *file)
 {
-    const struct inode *inode = BPF_CORE_READ(file, f_inode);
+    const struct inode *inode = KERNEL_READ(file, file, f_inode);
     s->what |= SHMSNOOP_FILE;
-    s->bytes = BPF_CORE_READ(inode, i_size);
-    if (BPF_CORE_READ(file, f_mode) & KERNEL_FMODE_CREATED)
+    s->bytes = KERNEL_READ(inode, inode, i_size);
+    if (KERNEL_READ(file, file, f_mode) & KERNEL_FMODE_CREATED)
         s->what |= SHMSNOOP_CREATED;
     put_resident(s, inode);
 }

@@ -108,7 +108,7 @@ static __always_inline bool is_shm_file(const struct file *file, const struct ca
     volatile __u64 *ordinary = &ordinary_files[functions >> 6 & 7];
     if (LIKELY(*ordinary == functions))
         return false;
-    const struct inode *inode = BPF_CORE_READ(file, f_inode);
+    const struct inode *inode = KERNEL_READ(file, file, f_inode);
     if (BPF_CORE_READ(inode, i_sb, s_magic) != KERNEL_TMPFS_MAGIC ||
         (BPF_CORE_READ(inode, i_mode) & TYPE_BITS) != TYPE_REGULAR) {
         *ordinary = functions;
@@ -191,7 +191,7 @@ static __always_inline void keep_segment(struct call_begun *c, const struct call
     __s32 id = (__s32)call->arg[0];
     if (which == SHMSNOOP_shmdt) {
         const struct file *file = file_mapped_at(call->arg[0]);
-        id = file ? (__s32)BPF_CORE_READ(file, f_inode, i_ino) : -1; /* the kernel numbers the files so */
+        id = file ? (__s32)KERNEL_READ(file, file, f_inode, i_ino) : -1; /* the kernel numbers the files so */
     }
     /* Unless somebody has removed it, the segment that is detached can be read when the call returns. */
     if (which != SHMSNOOP_shmdt || segment_is_removed(id))
