@@ -34,6 +34,8 @@ static __always_inline struct call call_of(const struct pt_regs *regs)
 
 static __always_inline struct call call_read(const struct pt_regs *regs)
 {
+    if (config.casts)
+        return call_of(CAST_TO(pt_regs, regs));
     return (struct call){(__s64)BPF_CORE_READ(regs, orig_ax),
                          {BPF_CORE_READ(regs, di), BPF_CORE_READ(regs, si), BPF_CORE_READ(regs, dx),
                           BPF_CORE_READ(regs, r10), BPF_CORE_READ(regs, r8), BPF_CORE_READ(regs, r9)}};
@@ -46,7 +48,7 @@ static __always_inline __s64 call_of_number(const struct pt_regs *regs)
 
 static __always_inline __s64 call_read_number(const struct pt_regs *regs)
 {
-    return (__s64)BPF_CORE_READ(regs, orig_ax);
+    return (__s64)KERNEL_READ(pt_regs, regs, orig_ax);
 }
 
 static __always_inline struct call_begun *call_of_thread(__u32 tid)

@@ -7,8 +7,7 @@
 #include "model/profile/wrappers.h"
 #include "sys/resolver.h"
 
-/* The function of the call, without its module, is a helper, or is part of how the BPF program was called. */
-static bool is_passed_over(struct sys_session *s, uint64_t address)
+bool kernel_caller_is_helper(struct sys_session *s, uint64_t address)
 {
     struct buf b = BUF_INIT;
     if (resolver_kernel_is_bpf(s->names, address))
@@ -26,7 +25,7 @@ void kernel_caller_name(struct sys_session *s, struct table *t, uint32_t column,
     uint64_t frames[SYS_STACK_DEPTH];
     const char *name = t->columns[column].name;
     unsigned n = sys_stack_frames(s, stack, frames), i = 0;
-    while (i + 1 < n && is_passed_over(s, frames[i]))
+    while (i + 1 < n && kernel_caller_is_helper(s, frames[i]))
         i++;
     if (!n) {
         const char *loss = sys_stack_loss(stack);

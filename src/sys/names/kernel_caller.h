@@ -11,6 +11,8 @@
 
 #include "sys/session.h"
 
+/** Returns whether the function of a call is a helper, or is part of how the BPF program was called. */
+bool kernel_caller_is_helper(struct sys_session *s, uint64_t address);
 /**
  * Sets the column to the call's function, file or directory, by the name of the column. If the stack was lost, to the
  * text that says so. If all functions are helpers, the outermost one counts.

@@ -96,7 +96,7 @@ static const char *const questions[] = {
 static const struct sys_explanation explanation = {
     .questions = questions,
     .event = "a page fault",
-    .event_ns = 460,
+    .event_ns = 450,
     .measured = "rows by process; perf, Linux 6.18 in a virtual machine",
     .unseen = "pages that become resident without a fault of their own: mapped around the faulting page, or "
               "parts of a huge page (--growth has their bytes)",

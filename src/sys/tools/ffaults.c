@@ -58,7 +58,7 @@ static const char *const questions[] = {
 static const struct sys_explanation explanation = {
     .questions = questions,
     .event = "a page fault",
-    .event_ns = 640,
+    .event_ns = 370,
     .measured = "a page of a mapped file; perf, Linux 6.18 in a busy virtual machine",
     .unseen = "pages that become resident without a fault of their own, and reads by read()",
 };

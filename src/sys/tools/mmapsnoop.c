@@ -338,7 +338,7 @@ static const char *const questions[] = {
 static const struct sys_explanation explanation = {
     .questions = questions,
     .event = "a call",
-    .event_ns = 1150,
+    .event_ns = 940,
     .measured = "with the path of the file, no stacks; tp_btf, Linux 6.18 in a busy virtual machine",
     .unseen = "what io_uring does to an address space, and mappings that faults and the kernel itself change",
 };

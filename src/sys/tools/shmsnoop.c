@@ -413,7 +413,7 @@ static const char *const questions[] = {
 static const struct sys_explanation explanation = {
     .questions = questions,
     .event = "a call",
-    .event_ns = 1070,
+    .event_ns = 720,
     .measured = "a pair of shmat() and shmdt(); tp_btf, Linux 6.18 in a busy virtual machine",
     .unseen = "files of shared memory that are renamed, io_uring, and segments that are detached by exit or "
               "munmap()",

@@ -6,7 +6,7 @@
 
 #include "base/buf.h"
 #include "base/hash_map.h"
-#include "model/profile/wrappers.h"
+#include "sys/names/kernel_caller.h"
 #include "sys/resolver.h"
 
 struct memleak_sites {
@@ -26,25 +26,21 @@ void memleak_sites_free(struct memleak_sites *m)
     free(m);
 }
 
-/* Beginnings of names: the page allocator's functions from 5.15 on, and those that lead from the event to BPF. */
-static const char *const inner[] = {
-    "__alloc_pages",    "alloc_pages",     "__alloc_frozen_pages", "alloc_frozen_pages",
-    "__get_free_pages", "get_free_pages",  "get_zeroed_page",      "__folio_alloc",
-    "folio_alloc",      "vma_alloc_folio", "vma_alloc_zeroed",     "get_page_from_freelist",
-    "___kmalloc_large", "__kmalloc_large", "kmalloc_large",        "__traceiter_",
-    "__bpf_trace_",     "trace_event_",    "perf_trace_",          "bpf_",
-    "trace_call_bpf",   "perf_call_bpf",   "allium itself",        "__kmalloc",
-    "kmalloc",
+/* Beginnings of names: the page allocator's own functions from 5.15 on. */
+static const char *const allocators[] = {
+    "__alloc_pages",    "alloc_pages",     "__alloc_frozen_pages",   "alloc_frozen_pages",
+    "__get_free_pages", "get_free_pages",  "get_zeroed_page",        "__folio_alloc",
+    "folio_alloc",      "vma_alloc_folio", "vma_alloc_zeroed",       "___kmalloc_large",
+    "__kmalloc",        "kmalloc",         "get_page_from_freelist",
 };
 
 static bool is_inner(struct sys_session *s, uint64_t address)
 {
     struct buf name = BUF_INIT;
-    bool is = false;
+    bool is = kernel_caller_is_helper(s, address);
     resolver_add_kernel_function(s->names, &name, address);
-    for (size_t i = 0; i < sizeof(inner) / sizeof(*inner) && !is; i++)
-        is = !strncmp(buf_str(&name), inner[i], strlen(inner[i]));
-    is = is || (s->settings.helpers && wrappers_have(s->settings.helpers, buf_str(&name)));
+    for (size_t i = 0; i < sizeof(allocators) / sizeof(*allocators) && !is; i++)
+        is = !strncmp(buf_str(&name), allocators[i], strlen(allocators[i]));
     buf_release(&name);
     return is;
 }
