@@ -4,6 +4,7 @@
 object; and the programs do what they do without it.
 """
 import contextlib
+import glob
 import json
 import os
 import shutil
@@ -21,6 +22,9 @@ from lib import built, check, equal, private_dir, wait_until
 EXACT = ("--period", "1", "--max-cost", "0", "--json", "--top", "0")
 SQL = ("create table t(a, b); insert into t select value, hex(randomblob(100)) from generate_series(1, 2000); "
        "select count(*), sum(a) from t;")
+QUERIES = (b"create table t(a int, b text);\n"
+           b"insert into t select i, md5(i::text) from generate_series(1, 20000) i;\n"
+           b"create index on t(b);\nselect sum(a) from t where b < '5';\n")
 RUNS = 20
 # strings, and arenas that come and go
 PYTHON = "kept = [str(i) * 50 for i in range(2000)]; gone = [bytearray(i) for i in range(2000)]; del gone; print(len(kept))"
@@ -125,6 +129,25 @@ def nginx():
     equal(ours, ledger, "live objects and bytes")
 
 
+def postgres():
+    """Its server alone, which reads from stdin, as another user."""
+    found = glob.glob("/usr/lib/postgresql/*/bin")
+    check(found, "postgresql is not installed: tools/setup long")
+    with private_dir() as folder:
+        os.chmod(folder, 0o777)
+        data = folder + "/data"
+        tap.succeed(["setpriv", "--reuid", "nobody", "--clear-groups", "env", "HOME=" + folder, found[0] + "/initdb",
+                     "-D", data, "-U", "me", "-A", "trust", "--no-sync", "--locale=C"])
+        command = [found[0] + "/postgres", "--single", "-D", data, "-F", "postgres"]
+        done = tap.run(observed(folder, command, "--by", "process", "--user", "nobody"), input=QUERIES,
+                       env=ENVIRONMENT)
+        equal(done.returncode, 0, "exit code (%s)" % done.stderr)
+        lines = done.stdout.replace(b"backend> ", b"").splitlines()  # its prompts
+        ours, ledger = totals(folder, b"\n".join(line for line in lines if line.startswith(b"{")))
+    check(ledger[0] > 100, "objects:", ledger)
+    equal(ours, ledger, "live objects and bytes")
+
+
 def by_call(*command):
     """Each call has the objects and bytes that the ledger of another run has: the program does the same again."""
     with private_dir() as folder:
@@ -190,6 +213,7 @@ lib.main([
     ("sqlite3 and the agent agree", needs("sqlite3", lambda: runs_through("sqlite3", ":memory:", SQL))),
     ("a server with jemalloc and the agent agree: redis", needs("redis-server", redis)),
     ("a server and the agent agree: nginx", needs("nginx", nginx)),
+    *([("a server and the agent agree: postgres", postgres)] if tap.LONG else []),
     ("each call of python3", lambda: by_call("/usr/bin/python3", "-S", "-E", "-c", PYTHON)),
     ("each call of sqlite3", needs("sqlite3", lambda: by_call("sqlite3", ":memory:", SQL))),
     ("a program with musl", needs("musl-gcc", without_glibc)),
