@@ -18,20 +18,15 @@ struct walk {
 };
 
 /* Returns the target of a call or jump; 0: the code does not tell it. */
-static uint64_t target_of(const ZydisDecodedInstruction *i, const ZydisDecodedOperand *operand, uint64_t at)
+static uint64_t target_of(const ZydisDecodedInstruction *i, uint64_t at)
 {
-    ZyanU64 target = 0;
-    if (!i->operand_count || operand->type != ZYDIS_OPERAND_TYPE_IMMEDIATE || !operand->imm.is_relative ||
-        !ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(i, operand, at, &target)))
-        return 0;
-    return target;
+    return i->raw.imm[0].is_relative ? at + i->length + (uint64_t)i->raw.imm[0].value.s : 0;
 }
 
 /* Handles the instruction. Returns whether the one behind it follows. */
-static bool follow(struct walk *w, const ZydisDecodedInstruction *i, const ZydisDecodedOperand *operands,
-                   uint64_t at)
+static bool follow(struct walk *w, const ZydisDecodedInstruction *i, uint64_t at)
 {
-    const uint64_t target = target_of(i, &operands[0], at);
+    const uint64_t target = target_of(i, at);
     switch (i->meta.category) {
     case ZYDIS_CATEGORY_RET:
         w->fn(w->arg, at, X86_RETURNS);
@@ -52,15 +47,15 @@ static bool follow(struct walk *w, const ZydisDecodedInstruction *i, const Zydis
 static void follow_line(struct walk *w, uint64_t at)
 {
     ZydisDecodedInstruction i;
-    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+    ZydisDecoderContext context; /* for operands, which nobody asks for */
     bool goes_on = true;
     while (goes_on && at >= w->code->low && at < w->code->high && w->seen.len < INSTRUCTIONS_MAX) {
         map_put_u64(&w->seen, at, 0, &goes_on);
         if (!goes_on ||
-            !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&w->decoder, w->code->bytes + (at - w->code->low),
-                                                 w->code->high - at, &i, operands)))
+            !ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
+                &w->decoder, &context, w->code->bytes + (at - w->code->low), w->code->high - at, &i)))
             return;
-        goes_on = follow(w, &i, operands, at);
+        goes_on = follow(w, &i, at);
         at += i.length;
     }
 }
