@@ -212,7 +212,8 @@ def real_rows():
                   row["mechanism"] == "ptrace" and "ptrace_scope" in row["unavailable"] or
                   row["sink"] == "trace-marker" and "run as root" in row["unavailable"], row)
             if row["sink"] in ("event-full", "event-read", "trace-marker") and not row["unavailable"]:
-                check(row["lost"] > 0 or row["sink"] != "event-full", row)
+                slow = row["expected"] < 1000  # ptrace on a busy machine: its ring has room for them
+                check(row["lost"] > 0 or row["sink"] != "event-full" or slow, row)
                 check(row["hits"] + row["lost"] == row["expected"], row)
             elif not row["unavailable"]:
                 equal((row["hits"], row["missing"], row["lost"]), (row["expected"], 0, 0), row)

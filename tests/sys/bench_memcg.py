@@ -141,7 +141,7 @@ def test_both_killed():
     other = start("--time", "100s")
     try:
         others = own_folder(other)
-        check(not os.path.exists(folder), "the next command leaves", folder)
+        wait_until(lambda: not os.path.exists(folder), 10, "the next command removes " + folder)
         bench("--time", "0s")
         check(os.path.exists(others), "a command has removed the cgroup of another one")
     finally:

@@ -369,7 +369,9 @@ def records(t):
             return collections.Counter(tuple(re.sub(".+(?= and others$)", "", str(row.get(column))) for column in text)
                                        for row in all_rows)
         differ = (words(again) - words(rows)) + (words(rows) - words(again))
-        check(differ.total() <= 2 * missed, "rows differ, of", missed, "missed events:", differ)
+        # What is live is looked at when each ends: an object that is freed between the two is in one of them.
+        moving = len(rows) // 10 if t.base == "memleak" else 0
+        check(differ.total() <= 2 * missed + moving, "rows differ, of", missed, "missed events:", differ)
         count = tap.succeed([built("ALLIUM"), "sql", path, "SELECT count(*) FROM sys_%s" % t.table]).stdout
         check(str(len(again)) in count.decode(), "sql counts", count)
         for column in t.columns:
