@@ -19,6 +19,7 @@ LIFE = """
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 static pthread_key_t key;
@@ -43,8 +44,11 @@ int main(int argc, char **argv)
     }
     for (int i = 0; i < 2; i++) {
         void *library = dlopen(argv[1], RTLD_NOW);
-        free(((void *(*)(void))dlsym(library, "make"))());
+        void *make = dlsym(library, "make");
+        free(((void *(*)(void))make)());
         dlclose(library);
+        if (argc > 2) /* the library is loaded elsewhere the next time */
+            mmap((void *)((long)make & -4096), 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     }
     if (!fork()) {
         free(malloc(20));
@@ -167,8 +171,8 @@ def life():
     with private_dir() as folder:
         library = compiled(folder, "make.so", LIBRARY, "-shared", "-fPIC")
         program = compiled(folder, "life", LIFE, "-ldl")
-        for options in ([], ["--stacks", "full"]):
-            found = traced(folder, options, program, library)
+        for options, *elsewhere in (([], ), ([], "elsewhere"), (["--stacks", "full"], "elsewhere")):
+            found = traced(folder, options, program, library, *elsewhere)
             (parent, child) = [e for e in found if e["event"] == "process_begin"]
             equal((child["parent"], child["name"], parent["name"]), (parent["process"], "life", "life"), child)
             check(int(child["parent_image"], 16) and not int(parent["parent_image"], 16), parent, child)

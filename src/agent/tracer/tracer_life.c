@@ -153,7 +153,8 @@ static bool take(uint32_t module, uint8_t from, uint8_t to)
 static void tell_loaded(uint32_t module)
 {
     const struct unwind_module *m = &unwind_modules.at[module];
-    if (load_acquire(&m->ready) && load_acquire(&m->ledger_id) && take(module, 0, 1))
+    if (!load_relaxed(&is_told[module]) && load_acquire(&m->ready) && load_acquire(&m->ledger_id) &&
+        module_is_current(module, m->start) && take(module, 0, 1))
         put_module(EVENT_module_loaded, m);
 }
 
