@@ -131,6 +131,8 @@ def deleted_and_replaced():
         for name in [*names, folder + "/next"]:
             with open(name, "wb") as file:
                 file.write(os.urandom(4096) * 64)
+                file.flush()
+                os.fsync(file.fileno())  # while pages are written to the disk, a fault may map all of them
         old = [os.stat(name) for name in names]
         with tool("ffaults", "--by", "file", "--comm", "toucher") as it:
             for who, name in ((t, names[0]), (u, names[1])):

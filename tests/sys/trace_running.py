@@ -106,8 +106,10 @@ int main(int argc, char **argv)
             usleep(atoi(argv[3]));
             touch(30);
         }
-        if (child < 0)
+        if (child < 0) {
+            perror("clone3");
             return 1;
+        }
         number = child;
         waitpid(child, NULL, 0);
     }
@@ -241,6 +243,13 @@ def with_agent():
         check(os.path.exists(t.folder + "/profile.allium"), "names")
 
 
+def once_free(command):
+    """What a program prints that begins a process with a given number. It fails as long as another process has that."""
+    done = []
+    tap.wait_until(lambda: done.append(run(command)) or done[-1].returncode == 0, tap.TIMEOUT, command)
+    return done[-1].stdout
+
+
 def numbers():
     """A process id that is used again: the kernel frees an ended process later than its id. All processes of the command
     are traced, and no process of another one that has the same id."""
@@ -251,7 +260,7 @@ def numbers():
                                    "100000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         told = [tuple(map(int, tracer.stdout.readline().split())) for _ in range(4)]
         own = told[0][0]
-        stranger = run([again, str(own), "1", "0"]).stdout
+        stranger = once_free([again, str(own), "1", "0"])
         _, said = tracer.communicate(timeout=60)
         equal(tracer.returncode, 0, said)
         equal({pid for pid, _, _ in told}, {own}, "process ids")
