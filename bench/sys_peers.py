@@ -3,6 +3,7 @@
 record, ftrace's ring. And work that makes a tool's events, with what one of them takes.
 """
 import contextlib
+import mmap
 import os
 import shutil
 import subprocess
@@ -150,6 +151,45 @@ def reclaiming(mib=64, limit_mib=16):
                 os.rmdir(group)
                 break
             time.sleep(0.1)
+
+
+def anonymous(mib):
+    return mmap.mmap(-1, mib << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+
+
+@contextlib.contextmanager
+def touching_huge(mib=256):
+    """A function that touches memory in huge pages."""
+    def work():
+        with anonymous(mib) as memory:
+            memory.madvise(mmap.MADV_HUGEPAGE)
+            for at in range(0, mib << 20, 2 << 20):
+                memory[at] = 1
+
+    yield work
+
+
+@contextlib.contextmanager
+def swapping(mib=32):
+    """A function that has its memory swapped out, to a file, and reads it again."""
+    def work():
+        with anonymous(mib) as memory:
+            memory.madvise(mmap.MADV_NOHUGEPAGE)
+            for at in range(0, mib << 20, 4096):
+                memory[at] = 1
+            memory.madvise(21)  # MADV_PAGEOUT
+            sum(memory[at] for at in range(0, mib << 20, 4096))
+
+    with tempfile.NamedTemporaryFile(dir="/var/tmp") as file:
+        file.write(bytes(2 * mib << 20))
+        file.flush()
+        os.chmod(file.name, 0o600)
+        subprocess.run(["mkswap", file.name], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["swapon", file.name], check=True)
+        try:
+            yield work
+        finally:
+            subprocess.run(["swapoff", file.name], check=True)
 
 
 @contextlib.contextmanager

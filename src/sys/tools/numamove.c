@@ -374,7 +374,9 @@ static const char *const questions[] = {
 
 static const struct sys_explanation explanation = {
     .questions = questions,
-    .event = "a migration",
+    .event = "each begin and end of a migration",
+    .event_ns = 940,
+    .measured = "the programs alone, by the kernel\'s clock; tp_btf, Linux 6.18 in a virtual machine",
     .unseen = "pages that devices move, and mappings that are copied when a program writes to them",
 };
 

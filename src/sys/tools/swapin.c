@@ -450,7 +450,9 @@ static const char *const questions[] = {
 
 static const struct sys_explanation explanation = {
     .questions = questions,
-    .event = "a page that is read from swap",
+    .event = "each page fault and each change of what a process has in memory",
+    .event_ns = 140,
+    .measured = "the programs alone, by the kernel\'s clock; tp_btf, Linux 6.18 in a virtual machine",
     .unseen = "what the process would have done meanwhile; its memory that is not asked for stays in swap",
 };
 
