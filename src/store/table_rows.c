@@ -289,6 +289,12 @@ static void get_value(struct sqlite3_stmt *stmt, struct table *t, uint32_t colum
 /* Of the kernel's files: a recording has them from its beginning. */
 #define STATE_ROWS "sys_state"
 
+/* As commands have it: `kmem` for sys_kmem. */
+static const char *without_prefix(const char *table)
+{
+    return table + (strncmp(table, "sys_", 4) ? 0 : 4);
+}
+
 /* Which rows there are instead; a recording that was cut off before its first report has none. */
 static int say_none(struct reader *r, const char *name, struct error *e)
 {
@@ -301,12 +307,13 @@ static int say_none(struct reader *r, const char *name, struct error *e)
             other = table && strcmp(table, STATE_ROWS) != 0 ? mem_strdup(table) : NULL;
         }
     if (other)
-        bad = error_set(e, ENODATA, "%s has no rows of %s, only of %s", r->shown, name, other);
+        bad = error_set(e, ENODATA, "%s has no rows of %s, only of %s", r->shown, without_prefix(name),
+                        without_prefix(other));
     else
         bad = error_set(
             e, ENODATA,
             "%s has no rows of %s: it was recorded with another command, or ended before the first report",
-            r->shown, name);
+            r->shown, without_prefix(name));
     free(other);
     sql_finalize(&s);
     return bad;
