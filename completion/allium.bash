@@ -4,7 +4,7 @@
 # `allium run -- ` completes like a command of its own. tests/checks/docs compares the offered words with --help and the
 # manual.
 
-_allium_commands='run trace events env ps snapshot report watch diff who frees sites tags export sql set sys doctor bench'
+_allium_commands='run trace events env attach detach ps snapshot report watch diff who frees sites tags export sql set sys doctor bench'
 
 # COMMAND ('' is allium itself): prints its options. Add a new option here.
 _allium_options()
@@ -16,6 +16,8 @@ _allium_options()
     trace) echo -o --output --force --events --where --buffer --clock --stacks --limit --duration --flight --snapshot-on --kernel --kernel-all --kernel-buffer --function --period --no-follow --no-args --quiet --sum --interval --top --histogram --alert --exec --json -p --pid --help ;;
     env) echo --shell --systemd --docker --period --ledger-size --sites --wrapper --trace --flight --no-follow --help ;;
     ps) echo --prune --top --columns --wide --exact --json --help ;;
+    attach) echo --period --ledger-size --timeout --quiet -p --pid --help ;;
+    detach) echo --quiet -p --pid --help ;;
     snapshot) echo -o --output --force --trace --last --debuginfod -p --pid --help ;;
     report) echo --by --callers --callees --sort --temporary --older-than --where --raw --top --debuginfod --columns --wide --exact --json --html --force --no-pager -p --pid --help ;;
     watch) echo --interval --count --duration --once --older-than --where --top --state --alert --exec --debuginfod --columns --wide --exact --json -p --pid --help ;;
@@ -201,7 +203,7 @@ _allium_value()
     --sum) _allium_words malloc.size,by=site alloc.size,by=thread free,by=site kernel:mmap.length,by=thread kernel:page_fault_begin,by=class ;;
     --snapshot-on) _allium_words signal every:10m 'exit!=0' 'live>1G' growing event:malloc ;;
     --alert) _allium_words growing 'live>' ;;
-    --period | --ledger-size | --limit | --last | --older-than | --callers | --callees | --where | --top | --size | --exec | --interval | --duration | --count | --faults | --for | --wrapper | --buffer | --html-size | --threads | --time | --payload | --rate | --explain) ;;
+    --period | --ledger-size | --limit | --last | --older-than | --callers | --callees | --where | --top | --size | --exec | --interval | --duration | --count | --faults | --for | --wrapper | --buffer | --html-size | --threads | --time | --payload | --rate | --explain | --timeout) ;;
     *) return 1 ;;
     esac
 }
@@ -211,7 +213,8 @@ _allium_argument()
 {
     case $1 in
     sys) _allium_words "$(_allium_help sys | sed -n '/^\(tools\|without BPF\),/,/^$/s/^  \([a-z]*\) .*/\1/p')" ;;
-    snapshot | trace) _allium_words "$(_allium_pids)" ;;
+    attach) _allium_words "$(ps -o pid= -U "$EUID" 2>/dev/null)" ;;
+    detach | snapshot | trace) _allium_words "$(_allium_pids)" ;;
     tags)
         _allium_files
         _allium_words "$(_allium_pids)"

@@ -37,8 +37,7 @@ struct next next = {.free = early_free,
 };
 struct next_operators next_operators;
 
-/* True: the agent was loaded after libc, for example by dlopen(). It then only forwards calls and observes nothing. */
-static bool is_inert;
+bool boot_is_inert;
 
 /*
  * find_allocator() takes malloc(), calloc(), realloc() and free() from the modules where the program finds them: the
@@ -112,7 +111,7 @@ static void find_allocator(void)
      * The functions of glibc do not call each other through their symbols. There is no probe if a module has free() but
      * lacks calloc() or realloc(): its free() may not know blocks of theirs, and the program may never pass one to it.
      */
-    if (!n.is_glibc && !is_inert && ((with_calloc == m && with_realloc == m) || with_free != m))
+    if (!n.is_glibc && !boot_is_inert && ((with_calloc == m && with_realloc == m) || with_free != m))
         hook_layers_probe(aligns);
 }
 
@@ -120,10 +119,10 @@ void boot_agent(void)
 {
     static bool has_begun;
     if (!next.malloc) {
-        is_inert = resolve_is_late();
+        boot_is_inert = resolve_is_late();
         find_allocator();
     }
-    if (is_inert)
+    if (boot_is_inert)
         return;
     if (!process.generation) {
         atomic_find_alone_flag();
@@ -140,7 +139,7 @@ void boot_agent(void)
 __attribute__((constructor)) static void construct(void)
 {
     boot_agent();
-    if (is_inert)
+    if (boot_is_inert)
         return;
     module_init_late();
     jump_patch_apply();

@@ -85,7 +85,8 @@ void process_begin_library(void)
 {
     process.config.samples = process.config.tags = true;
     agent_state.period_at_start = LEDGER_PERIOD_DEFAULT;
-    read_environment();
+    if (!sites || !sites->read_settings())
+        read_environment();
     if (!agent_state.period_at_start || agent_state.period_at_start > LEDGER_PERIOD_MAX)
         agent_state.period_at_start = LEDGER_PERIOD_DEFAULT;
     agent_state.in_force = agent_state.period_at_start;

@@ -28,6 +28,11 @@ struct sites_taken {
 };
 
 struct sites {
+    /**
+     * `allium attach`: reads the settings that the tool has left, in place of those in the environment. False: the
+     * agent came with the program, and they are in the environment.
+     */
+    bool (*read_settings)(void);
     /** Finds the real dlclose(), which a hook of sites/ calls. Called when boot_agent() has found the allocator. */
     void (*find_next)(void);
     /** Starts the accounts. boot_agent() calls it once, if ALLIUM_SITES=1. */

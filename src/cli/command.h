@@ -54,10 +54,11 @@ struct command {
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
 };
 
-extern const struct command command_trace, command_events, command_run, command_env, command_ps,
-    command_snapshot, command_report, command_watch, command_diff, command_who, command_frees, command_export,
-    command_sql, command_set, command_sys, command_sites, command_tags, command_doctor, command_sys_allocinfo,
-    command_sys_frag, command_sys_record, command_sys_import, command_sys_advise, command_bench;
+extern const struct command command_trace, command_events, command_attach, command_detach, command_run,
+    command_env, command_ps, command_snapshot, command_report, command_watch, command_diff, command_who,
+    command_frees, command_export, command_sql, command_set, command_sys, command_sites, command_tags,
+    command_doctor, command_sys_allocinfo, command_sys_frag, command_sys_record, command_sys_import,
+    command_sys_advise, command_bench;
 
 #define ARGUMENTS_MANY 16 /* times that an option with `many` may be given */
 

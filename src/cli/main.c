@@ -12,11 +12,13 @@
 /* A heading of `allium --help` and its commands. */
 struct group {
     const char *heading;
-    const struct command *commands[6]; /* NULL at the end */
+    const struct command *commands[8]; /* NULL at the end */
 };
 
 static const struct group groups[] = {
-    {"Record", {&command_run, &command_env, &command_set, &command_snapshot, &command_trace}},
+    {"Record",
+     {&command_run, &command_env, &command_set, &command_snapshot, &command_trace, &command_attach,
+      &command_detach}},
     {"Look", {&command_ps, &command_report, &command_watch, &command_diff, &command_events}},
     {"Addresses", {&command_who, &command_frees}},
     {"Exact counts", {&command_sites, &command_tags}},
@@ -29,8 +31,6 @@ static const struct {
     const char *word, *answer;
 } other_words[] = {
     {"record", "to record a program: allium run -- CMD ARG..."},
-    {"attach", "allium cannot attach to a running process; allium ps lists the observed ones, and allium run "
-               "or allium env starts one"},
     {"top", "to list the observed processes: allium ps"},
     {"list", "to list the observed processes: allium ps"},
     {"flamegraph", "to draw a flame graph: allium export --folded live | flamegraph.pl > live.svg"},

@@ -16,9 +16,12 @@ LONG_ANSWER = "SELECT a.text FROM string a, string b, string c"
 SAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "unit", "recorded", "allocinfo-6.12-after")
 
 # Calls of each command that print something; {pid} is a process under the agent, r.allium a recording. The number is
-# the code when it can be written. run, trace and snapshot write what they have to say to stderr: they print their help.
+# the code when it can be written. Those without calls write what they have to say to stderr: they print
+# their help.
 CALLS = {
     "run": [],
+    "attach": [],
+    "detach": [],
     "snapshot": [],
     "trace": [],
     "events": [("t.trace", 0), ("t.trace --json", 0), ("t.trace --by event", 0)],

@@ -145,5 +145,10 @@ extern struct next_operators next_operators __attribute__((visibility("hidden"))
  * any number of times, in any context.
  */
 ONE_COPY void boot_agent(void);
+/**
+ * True: the agent was loaded after libc, for example by dlopen(). It then only forwards calls and observes nothing,
+ * unless sites/attached.c clears this, and calls boot_agent().
+ */
+extern bool boot_is_inert __attribute__((visibility("hidden")));
 
 #endif

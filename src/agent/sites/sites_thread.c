@@ -4,6 +4,7 @@
 #include "agent/sites/sites_operators.h"
 #include "agent/sites/sites_unload.h"
 #include "agent/tracer/tracer.h"
+#include "agent/sites/attached.h"
 #include "agent/tracer/tracer_life.h"
 #include "agent/tracer/tracer_sum.h"
 #include "target/vm_reserve.h"
@@ -82,6 +83,7 @@ static const struct sites functions = {.find_next = find_next,
                                        .begin_thread = begin_thread,
                                        .before_fork = before_fork,
                                        .become_child = sites_become_child,
+                                       .read_settings = attached_read_settings,
                                        .seal = sites_seal,
                                        .unseal = sites_unseal,
                                        .allocated = allocated,

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "attach/safe_point.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "base/mem.h"
+#include "collect/unwind/stack_dump.h"
+
+#define FRAMES_MAX 512u
+#define DUMP_BYTES (32u * STACK_DUMP_PAGE_BYTES)
+
+/* A frame, and in which library. */
+enum place { PLACE_OTHER, PLACE_LIBC, PLACE_LOADER, PLACE_ALLOCATOR };
+
+struct opened {
+    const struct mapping_file *of;
+    struct dso *file; /* NULL: it cannot be read */
+};
+
+struct look {
+    struct target *t;
+    struct VEC(struct opened) files;
+};
+
+/* Functions that only wait in a system call. */
+static bool only_waits(const char *name)
+{
+    static const char *const names[] = {
+        "poll",
+        "ppoll",
+        "select",
+        "pselect",
+        "epoll_wait",
+        "epoll_pwait",
+        "nanosleep",
+        "clock_nanosleep",
+        "usleep",
+        "sleep",
+        "pause",
+        "read",
+        "recv",
+        "recvfrom",
+        "recvmsg",
+        "accept",
+        "accept4",
+        "wait",
+        "wait4",
+        "waitpid",
+        "waitid",
+        "sem_wait",
+        "sem_timedwait",
+        "sem_clockwait",
+        "pthread_cond_wait",
+        "pthread_cond_timedwait",
+        "pthread_cond_clockwait",
+        "pthread_join",
+        "pthread_timedjoin_np",
+        "pthread_clockjoin_np",
+        "sigsuspend",
+        "sigwait",
+        "sigwaitinfo",
+        "sigtimedwait",
+        "__poll",
+        "__select",
+        "__read",
+        "__nanosleep",
+        "__libc_pause",
+    };
+    for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
+        if (!strcmp(name, names[i]))
+            return true;
+    return false;
+}
+
+static enum place place_of(const struct space_mapping *m)
+{
+    const char *base = m && m->file ? strrchr(m->file->path, '/') : NULL;
+    if (!base)
+        return PLACE_OTHER;
+    if (!strncmp(base, "/ld-", 4) || !strncmp(base, "/ld.so", 6))
+        return PLACE_LOADER;
+    if (!strncmp(base, "/libc.so.", 9) || !strncmp(base, "/libc-", 6) || !strncmp(base, "/libpthread", 11))
+        return PLACE_LIBC;
+    return strstr(base, "malloc") || strstr(base, "allium-agent") ? PLACE_ALLOCATOR : PLACE_OTHER;
+}
+
+static struct stack_dump_code find(void *arg, uint64_t pc)
+{
+    struct look *l = arg;
+    const struct space_mapping *m = target_mapping(l->t, pc);
+    struct stack_dump_code code = {NULL, 0};
+    if (!m || !m->file || m->file->path[0] != '/' || !(m->protection & PROT_EXEC))
+        return code;
+    vec_each (const struct opened, o, &l->files)
+        if (o->of == m->file)
+            code.file = o->file;
+    if (!code.file) {
+        code.file = dso_open(l->t->root, m->file->path, m->file->inode);
+        *vec_push(&l->files) = (struct opened){m->file, code.file};
+    }
+    if (code.file && !dso_address(code.file, pc - m->start + m->page_offset, &code.address))
+        code.file = NULL;
+    return code;
+}
+
+/* Registers by their DWARF numbers. */
+static void set_registers(struct stack_dump *c, const struct user_regs_struct *r)
+{
+    const uint64_t values[] = {r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp, r->rsp, r->r8,
+                               r->r9,  r->r10, r->r11, r->r12, r->r13, r->r14, r->r15, r->rip};
+    _Static_assert(sizeof(values) <= sizeof(c->regs), "registers");
+    memcpy(c->regs, values, sizeof(values));
+}
+
+/* The exported function of the C library that contains the address; NULL: none. */
+static const char *function_at(struct target *t, uint64_t pc)
+{
+    const struct target_module *libc = target_module(t, "libc.so.");
+    return libc ? target_function_at(libc, pc) : NULL;
+}
+
+/* Judges the frames, the innermost first. */
+static const char *judge(struct target *t, const struct stack_dump_frame *f, size_t n, bool waits)
+{
+    static char text[128];
+    size_t leaf = 0, outer = n;
+    while (leaf < n && place_of(target_mapping(t, f[leaf].pc)) == PLACE_LIBC)
+        leaf++;
+    if (leaf == n)
+        return "in code of the C library alone";
+    while (outer > leaf && place_of(target_mapping(t, f[outer - 1].pc)) == PLACE_LIBC)
+        outer--;
+    if (outer == n && n > 1) /* behind main() is _start(), of the program */
+        while (outer > leaf + 1 && place_of(target_mapping(t, f[outer - 2].pc)) == PLACE_LIBC)
+            outer--;
+    if (leaf) {
+        const char *name = function_at(t, f[leaf - 1].pc);
+        if (!waits || !only_waits(name)) {
+            snprintf(text, sizeof(text), "in %s()", name ? name : "the C library");
+            return text;
+        }
+    }
+    for (size_t i = leaf; i < n; i++) {
+        const enum place place = place_of(target_mapping(t, f[i].pc));
+        if (place == PLACE_LOADER)
+            return "in the loader";
+        if (place == PLACE_ALLOCATOR)
+            return "in the allocator";
+        if (place == PLACE_LIBC && i < outer)
+            return "called by the C library";
+    }
+    return NULL;
+}
+
+const char *safe_point_refuse(struct target *t, const struct stopped_thread *thread)
+{
+    static const unsigned char syscall_code[2] = {0x0f, 0x05};
+    const struct user_regs_struct *r = &thread->regs;
+    const struct space_mapping *stack = target_mapping(t, r->rsp);
+    struct look l = {.t = t};
+    struct stack_dump c = {.arguments = 0};
+    struct stack_dump_frame frames[FRAMES_MAX];
+    enum stack_dump_end end = STACK_DUMP_CUT;
+    unsigned char before[2] = {0};
+    size_t n = 0;
+    if (!stack)
+        return "without a stack";
+    size_t bytes = stack->end - r->rsp < DUMP_BYTES - STACK_DUMP_PAGE_BYTES
+                       ? stack->end - r->rsp
+                       : DUMP_BYTES - STACK_DUMP_PAGE_BYTES;
+    unsigned char *copy = mem_alloc(bytes);
+    set_registers(&c, r);
+    c.run[0] = (struct stack_dump_run){.from = r->rsp, .bytes = bytes, .data = copy};
+    if (target_read(t, r->rsp, copy, bytes))
+        n = stack_dump_walk(&c, find, &l, frames, FRAMES_MAX, &end);
+    const bool waits = target_read(t, r->rip - 2, before, 2) && !memcmp(before, syscall_code, 2);
+    const char *why =
+        end == STACK_DUMP_WHOLE ? judge(t, frames, n, waits) : "with a stack that cannot be followed";
+    vec_each (const struct opened, o, &l.files)
+        dso_free(o->file);
+    vec_release(&l.files);
+    free(copy);
+    return why;
+}

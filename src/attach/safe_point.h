@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef ATTACH_SAFE_POINT_H
+#define ATTACH_SAFE_POINT_H
+
+/*
+ * Proves that a stopped thread may call a function of the loader: that nothing below on its stack holds a lock, or is
+ * half done. Its stack, unwound to the end, has no frame of the loader, of an allocator, or of the C library, but for
+ * the functions that every thread begins with, and for one listed function that waits in a system call.
+ *
+ * Runs in: the tool.
+ */
+
+#include <stdbool.h>
+
+#include "attach/stop.h"
+#include "attach/target_process.h"
+
+/** Returns NULL if it is at a safe point; else where it is, in words, valid until the next call. */
+const char *safe_point_refuse(struct target *t, const struct stopped_thread *thread);
+
+#endif
