@@ -28,9 +28,16 @@ struct work {
     char where[128]; /* of the last thread that was not at a safe point */
 };
 
+static uint64_t begin_stop(void)
+{
+    stop_hurry(true);
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
 static void note_stop(struct work *w, uint64_t began_ns)
 {
     const uint64_t took = clock_ns(CLOCK_MONOTONIC) - began_ns;
+    stop_hurry(false);
     if (took > w->out->longest_stop_ns)
         w->out->longest_stop_ns = took;
 }
@@ -39,7 +46,7 @@ static void note_stop(struct work *w, uint64_t began_ns)
 static int call_in(struct work *w, pid_t tid, const struct call *c, struct error *e)
 {
     struct stopped s = {.pid = w->t.pid};
-    const uint64_t began = clock_ns(CLOCK_MONOTONIC);
+    const uint64_t began = begin_stop();
     int bad = stop_thread(&s, tid, e);
     const char *why = bad ? NULL : safe_point_refuse(&w->t, &s.threads.at[0]);
     w->looks++;
@@ -138,7 +145,7 @@ static int change_entries(struct work *w, struct entries *n, bool patch, struct 
     const struct timespec a_while = {.tv_nsec = 1000000};
     for (;;) {
         struct stopped s = {.pid = w->t.pid};
-        const uint64_t began = clock_ns(CLOCK_MONOTONIC);
+        const uint64_t began = begin_stop();
         int bad = stop_all(&s, e);
         const bool is_free = !bad && (!patch || entries_are_free(&w->t, &s, n->at));
         w->out->threads = (unsigned)s.threads.len;
@@ -215,12 +222,12 @@ int attach_begin(pid_t pid, const struct attach_options *o, struct attached *out
 /* The ledger's last words, as the process itself would write them. */
 static void end_ledger(const struct target *t, const struct attach_state *state)
 {
-    const uint32_t exited = LEDGER_EXITED;
+    const uint32_t detached = LEDGER_DETACHED;
     const uint64_t now = __rdtsc();
     uint64_t header = 0;
     if (target_read(t, state->process, &header, sizeof(header)) && header &&
         target_write(t, header + offsetof(struct ledger_header, ended_ticks), &now, sizeof(now)))
-        target_write(t, header + offsetof(struct ledger_header, state), &exited, sizeof(exited));
+        target_write(t, header + offsetof(struct ledger_header, state), &detached, sizeof(detached));
 }
 
 int attach_end(pid_t pid, unsigned timeout_ms, struct attached *out, struct error *e)

@@ -99,7 +99,7 @@ int entries_find(struct target *t, const struct target_module *agent, struct ent
     *out = (struct entries){.functions = 0};
     if (!m)
         return error_set(e, ENOENT, "process %d has no allocator that can be observed", (int)t->pid);
-    snprintf(out->library, sizeof(out->library), "%s", strrchr(m->file->path, '/') + 1);
+    snprintf(out->library, sizeof(out->library), "%s", target_module_name(m));
     for (int k = 0; k < ATTACH_COUNT; k++) {
         const int bad = prepare(t, m, agent, k, out, e);
         if (bad)

@@ -57,7 +57,7 @@ struct saved {
 };
 
 /* Finds the code that a signal handler returns to: mov $SYS_rt_sigreturn,%rax; syscall. */
-static uint64_t find_restorer(struct target *t)
+static uint64_t find_restorer(const struct target *t)
 {
     static const unsigned char code[] = {0x48, 0xc7, 0xc0, SYS_rt_sigreturn, 0, 0, 0, 0x0f, 0x05};
     const struct target_module *libc = target_module(t, "libc.so.");
@@ -233,7 +233,7 @@ int call_function(const struct target *t, const struct stopped_thread *thread, c
     const uint64_t mask =
         ~(1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGILL - 1) | 1ull << (SIGFPE - 1));
     const uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + c->timeout_ms * 1000000ull;
-    const uint64_t restorer = find_restorer((struct target *)t);
+    const uint64_t restorer = find_restorer(t);
     struct saved s = {.xstate = NULL};
     uint64_t text_at, at = 0;
     int bad = 0;

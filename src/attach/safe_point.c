@@ -16,16 +16,6 @@
 /* A frame, and in which library. */
 enum place { PLACE_OTHER, PLACE_LIBC, PLACE_LOADER, PLACE_ALLOCATOR };
 
-struct opened {
-    const struct mapping_file *of;
-    struct dso *file; /* NULL: it cannot be read */
-};
-
-struct look {
-    struct target *t;
-    struct VEC(struct opened) files;
-};
-
 /* Functions that only wait in a system call. */
 static bool only_waits(const char *name)
 {
@@ -90,18 +80,10 @@ static enum place place_of(const struct space_mapping *m)
 
 static struct stack_dump_code find(void *arg, uint64_t pc)
 {
-    struct look *l = arg;
-    const struct space_mapping *m = target_mapping(l->t, pc);
-    struct stack_dump_code code = {NULL, 0};
-    if (!m || !m->file || m->file->path[0] != '/' || !(m->protection & PROT_EXEC))
-        return code;
-    vec_each (const struct opened, o, &l->files)
-        if (o->of == m->file)
-            code.file = o->file;
-    if (!code.file) {
-        code.file = dso_open(l->t->root, m->file->path, m->file->inode);
-        *vec_push(&l->files) = (struct opened){m->file, code.file};
-    }
+    const struct target *t = arg;
+    const struct space_mapping *m = target_mapping(t, pc);
+    const struct target_module *file = m && m->protection & PROT_EXEC ? target_module_of(t, m) : NULL;
+    struct stack_dump_code code = {file ? file->rules : NULL, 0};
     if (code.file && !dso_address(code.file, pc - m->start + m->page_offset, &code.address))
         code.file = NULL;
     return code;
@@ -117,14 +99,14 @@ static void set_registers(struct stack_dump *c, const struct user_regs_struct *r
 }
 
 /* The exported function of the C library that contains the address; NULL: none. */
-static const char *function_at(struct target *t, uint64_t pc)
+static const char *function_at(const struct target *t, uint64_t pc)
 {
     const struct target_module *libc = target_module(t, "libc.so.");
     return libc ? target_function_at(libc, pc) : NULL;
 }
 
 /* Judges the frames, the innermost first. */
-static const char *judge(struct target *t, const struct stack_dump_frame *f, size_t n, bool waits)
+static const char *judge(const struct target *t, const struct stack_dump_frame *f, size_t n, bool waits)
 {
     static char text[128];
     size_t leaf = 0, outer = n;
@@ -156,12 +138,11 @@ static const char *judge(struct target *t, const struct stack_dump_frame *f, siz
     return NULL;
 }
 
-const char *safe_point_refuse(struct target *t, const struct stopped_thread *thread)
+const char *safe_point_refuse(const struct target *t, const struct stopped_thread *thread)
 {
     static const unsigned char syscall_code[2] = {0x0f, 0x05};
     const struct user_regs_struct *r = &thread->regs;
     const struct space_mapping *stack = target_mapping(t, r->rsp);
-    struct look l = {.t = t};
     struct stack_dump c = {.arguments = 0};
     struct stack_dump_frame frames[FRAMES_MAX];
     enum stack_dump_end end = STACK_DUMP_CUT;
@@ -176,13 +157,10 @@ const char *safe_point_refuse(struct target *t, const struct stopped_thread *thr
     set_registers(&c, r);
     c.run[0] = (struct stack_dump_run){.from = r->rsp, .bytes = bytes, .data = copy};
     if (target_read(t, r->rsp, copy, bytes))
-        n = stack_dump_walk(&c, find, &l, frames, FRAMES_MAX, &end);
+        n = stack_dump_walk(&c, find, (void *)t, frames, FRAMES_MAX, &end);
     const bool waits = target_read(t, r->rip - 2, before, 2) && !memcmp(before, syscall_code, 2);
     const char *why =
         end == STACK_DUMP_WHOLE ? judge(t, frames, n, waits) : "with a stack that cannot be followed";
-    vec_each (const struct opened, o, &l.files)
-        dso_free(o->file);
-    vec_release(&l.files);
     free(copy);
     return why;
 }

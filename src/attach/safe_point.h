@@ -16,6 +16,6 @@
 #include "attach/target_process.h"
 
 /** Returns NULL if it is at a safe point; else where it is, in words, valid until the next call. */
-const char *safe_point_refuse(struct target *t, const struct stopped_thread *thread);
+const char *safe_point_refuse(const struct target *t, const struct stopped_thread *thread);
 
 #endif

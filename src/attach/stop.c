@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +66,12 @@ bool stop_wait(pid_t tid)
     }
 }
 
+void stop_hurry(bool hurry)
+{
+    const struct sched_param p = {.sched_priority = hurry};
+    sched_setscheduler(0, hurry ? SCHED_FIFO | SCHED_RESET_ON_FORK : SCHED_OTHER, &p);
+}
+
 static bool is_stopped(const struct stopped *s, pid_t tid)
 {
     vec_each (const struct stopped_thread, t, &s->threads)
@@ -73,38 +80,66 @@ static bool is_stopped(const struct stopped *s, pid_t tid)
     return false;
 }
 
-int stop_thread(struct stopped *s, pid_t tid, struct error *e)
+/* The thread stops when it runs next: it is not waited for. */
+static int begin_stop(struct stopped *s, pid_t tid, struct error *e)
 {
-    struct stopped_thread t = {.tid = tid};
     if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD) < 0)
         return error_set(e, errno, "cannot trace thread %d: %s", (int)tid, strerror(errno));
-    if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0 || !stop_wait(tid) ||
-        ptrace(PTRACE_GETREGS, tid, 0, &t.regs) < 0)
+    if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
         return error_set(e, ESRCH, "thread %d has ended", (int)tid);
-    *vec_push(&s->threads) = t;
+    *vec_push(&s->threads) = (struct stopped_thread){.tid = tid};
     return 0;
+}
+
+/* Waits for those from `first` on; forgets those that have ended. */
+static void end_stop(struct stopped *s, size_t first)
+{
+    size_t kept = first;
+    for (size_t i = first; i < s->threads.len; i++) {
+        struct stopped_thread *t = &s->threads.at[i];
+        if (stop_wait(t->tid) && ptrace(PTRACE_GETREGS, t->tid, 0, &t->regs) == 0)
+            s->threads.at[kept++] = *t;
+    }
+    s->threads.len = kept;
+}
+
+int stop_thread(struct stopped *s, pid_t tid, struct error *e)
+{
+    const size_t before = s->threads.len;
+    const int bad = begin_stop(s, tid, e);
+    if (bad)
+        return bad;
+    end_stop(s, before);
+    return s->threads.len > before ? 0 : error_set(e, ESRCH, "thread %d has ended", (int)tid);
+}
+
+/* Stops those in the list that are not stopped yet. Returns how many there were, or -errno. */
+static int stop_more(struct stopped *s, const struct thread_ids *ids, struct error *e)
+{
+    const size_t before = s->threads.len;
+    int n = 0;
+    vec_each (const pid_t, tid, ids) {
+        struct error why = {""};
+        const int bad = is_stopped(s, *tid) ? 0 : begin_stop(s, *tid, &why);
+        if (bad && bad != -ESRCH) { /* one that has ended is not in the next list */
+            end_stop(s, before);
+            return error_set(e, -bad, "%s", why.text);
+        }
+        n += !bad && s->threads.len > before + (size_t)n;
+    }
+    end_stop(s, before);
+    return n;
 }
 
 int stop_all(struct stopped *s, struct error *e)
 {
-    for (bool is_stable = false; !is_stable;) {
+    for (int n = 1; n;) {
         struct thread_ids ids = {0};
-        int bad = stop_list(s->pid, &ids) ? 0 : error_set(e, ESRCH, "process %d has ended", (int)s->pid);
-        is_stable = true;
-        vec_each (const pid_t, tid, &ids) {
-            if (bad || is_stopped(s, *tid))
-                continue;
-            is_stable = false;
-            struct error why = {""};
-            bad = stop_thread(s, *tid, &why);
-            if (bad == -ESRCH)
-                bad = 0; /* it has ended, and is not in the next list */
-            else if (bad)
-                error_set(e, -bad, "%s", why.text);
-        }
+        n = stop_list(s->pid, &ids) ? stop_more(s, &ids, e)
+                                    : error_set(e, ESRCH, "process %d has ended", (int)s->pid);
         vec_release(&ids);
-        if (bad)
-            return bad;
+        if (n < 0)
+            return n;
     }
     return 0;
 }

@@ -27,6 +27,11 @@ struct stopped {
     struct VEC(struct stopped_thread) threads;
 };
 
+/**
+ * While threads are stopped the tool is to run before others, if it may: threads that go on again would take the CPU
+ * from it before it has let all go on.
+ */
+void stop_hurry(bool hurry);
 /** Stops one thread. Returns 0, or -errno with a line. */
 int stop_thread(struct stopped *s, pid_t tid, struct error *e);
 /** Stops all threads of the process. */

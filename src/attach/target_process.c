@@ -13,14 +13,88 @@
 #include "base/buf.h"
 #include "base/mem.h"
 
+static bool is_code(const struct space_mapping *m)
+{
+    return m->file && m->file->path[0] == '/' && m->protection & PROT_EXEC;
+}
+
+static bool is_of(const struct target_module *m, const struct space_mapping *mapping)
+{
+    return mapping->file && m->inode == mapping->file->inode && !strcmp(m->path, mapping->file->path);
+}
+
+/* The segment of the file that the mapping shows tells the bias. */
+static bool find_bias(struct target_module *m, const struct space_mapping *code)
+{
+    vec_each (const struct probe_code, c, &m->elf.codes) {
+        uint64_t offset;
+        if (probe_file_offset(&m->elf, c->low, &offset) && (offset & ~4095ull) == code->page_offset) {
+            m->bias = code->start - (c->low & ~4095ull);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void open_module(struct target *t, const struct space_mapping *code)
+{
+    struct buf path = BUF_INIT;
+    struct error e = {""};
+    struct target_module *m = mem_alloc(sizeof(*m));
+    *m = (struct target_module){
+        .path = mem_strdup(code->file->path), .inode = code->file->inode, .start = code->start};
+    buf_printf(&path, "%s%s", t->root, m->path);
+    if (!probe_file_open(&m->elf, buf_str(&path), &e)) {
+        m->is_readable = find_bias(m, code);
+        if (!m->is_readable)
+            probe_file_close(&m->elf);
+    }
+    m->rules = dso_open(t->root, m->path, m->inode);
+    buf_release(&path);
+    *vec_push(&t->modules) = m;
+}
+
+static void close_module(struct target_module *m)
+{
+    if (m->is_readable)
+        probe_file_close(&m->elf);
+    dso_free(m->rules);
+    free(m->path);
+    free(m);
+}
+
+/* Forgets files that are mapped elsewhere by now, or not at all. */
+static void close_old(struct target *t)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < t->modules.len; i++) {
+        struct target_module *m = t->modules.at[i];
+        const struct space_mapping *now = target_mapping(t, m->start);
+        if (now && now->start == m->start && is_of(m, now))
+            t->modules.at[kept++] = m;
+        else
+            close_module(m);
+    }
+    t->modules.len = kept;
+}
+
 int target_read_maps(struct target *t, struct error *e)
 {
     proc_maps_release(&t->files, &t->maps);
     t->files = (struct mapped_files){0};
     t->maps = (struct mapping_list){0};
     const int bad = proc_maps_read(t->pid, &t->files, &t->maps);
-    return bad ? error_set(e, -bad, "cannot read the mappings of process %d: %s", (int)t->pid, strerror(-bad))
-               : 0;
+    if (bad)
+        return error_set(e, -bad, "cannot read the mappings of process %d: %s", (int)t->pid, strerror(-bad));
+    close_old(t);
+    vec_each (const struct space_mapping, m, &t->maps) {
+        bool is_open = false;
+        vec_each (struct target_module *, opened, &t->modules)
+            is_open |= is_of(*opened, m);
+        if (is_code(m) && !is_open)
+            open_module(t, m);
+    }
+    return 0;
 }
 
 int target_open(struct target *t, pid_t pid, struct error *e)
@@ -49,8 +123,8 @@ int target_open(struct target *t, pid_t pid, struct error *e)
 
 void target_close(struct target *t)
 {
-    vec_each (struct target_module, m, &t->modules)
-        probe_file_close(&m->elf);
+    vec_each (struct target_module *, m, &t->modules)
+        close_module(*m);
     vec_release(&t->modules);
     proc_maps_release(&t->files, &t->maps);
     if (t->memory >= 0)
@@ -76,42 +150,24 @@ bool target_write(const struct target *t, uint64_t address, const void *from, si
     return pwrite(t->memory, from, bytes, (off_t)address) == (ssize_t)bytes;
 }
 
-/* Opens the file of a mapping with code: the mapping tells the bias. */
-static const struct target_module *open_module(struct target *t, const struct space_mapping *code)
+const struct target_module *target_module_of(const struct target *t, const struct space_mapping *mapping)
 {
-    struct buf path = BUF_INIT;
-    struct error e = {""};
-    struct target_module m = {.file = code->file};
-    buf_printf(&path, "%s%s", t->root, code->file->path);
-    const int bad = probe_file_open(&m.elf, buf_str(&path), &e);
-    buf_release(&path);
-    if (bad)
-        return NULL;
-    vec_each (const struct probe_code, c, &m.elf.codes) {
-        uint64_t offset;
-        const uint64_t page = c->low & ~4095ull;
-        if (!probe_file_offset(&m.elf, c->low, &offset) || (offset & ~4095ull) != code->page_offset)
-            continue;
-        m.bias = code->start - page;
-        return memcpy(vec_push(&t->modules), &m, sizeof(m));
-    }
-    probe_file_close(&m.elf);
+    vec_each (struct target_module *, m, &t->modules)
+        if (is_of(*m, mapping))
+            return *m;
     return NULL;
 }
 
-const struct target_module *target_module(struct target *t, const char *name)
+const char *target_module_name(const struct target_module *m)
 {
-    vec_each (const struct space_mapping, code, &t->maps) {
-        const char *base = code->file ? strrchr(code->file->path, '/') : NULL;
-        if (!base || !(code->protection & PROT_EXEC) || strncmp(base + 1, name, strlen(name)) != 0)
-            continue;
-        vec_each (const struct target_module, m, &t->modules)
-            if (m->file == code->file)
-                return m;
-        const struct target_module *opened = open_module(t, code);
-        if (opened)
-            return opened;
-    }
+    return strrchr(m->path, '/') + 1;
+}
+
+const struct target_module *target_module(const struct target *t, const char *name)
+{
+    vec_each (struct target_module *, m, &t->modules)
+        if ((*m)->is_readable && !strncmp(target_module_name(*m), name, strlen(name)))
+            return *m;
     return NULL;
 }
 

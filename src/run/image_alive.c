@@ -13,6 +13,9 @@
 
 bool image_is_alive(const struct image_alive *i)
 {
+    struct ledger_header h;
+    if (!ledger_copy_header(i->fd, &h, NULL) && h.state == LEDGER_DETACHED)
+        return false;
     int held = i->entry->mapped ? -EINVAL : ledger_is_held(i->fd);
     return held < 0 ? proc_maps(i->entry->pid, i->map_start, i->map_bytes) && proc_runs(i->entry->pid) : held;
 }
@@ -21,7 +24,7 @@ bool image_is_alive(const struct image_alive *i)
 static bool has_left(const struct image_alive *i)
 {
     struct ledger_header h;
-    return !ledger_copy_header(i->fd, &h, NULL) && h.state == LEDGER_EXITED && !ledger_scan_holder(i->entry);
+    return !ledger_copy_header(i->fd, &h, NULL) && h.state != LEDGER_RUNNING && !ledger_scan_holder(i->entry);
 }
 
 /*

@@ -118,7 +118,7 @@ void row_image(struct sql *s, const struct row_limits *l, uint64_t row, struct p
     ref(&r, r.limits->strings, &i->comm);
     ref(&r, r.limits->strings, &i->exe);
     ref(&r, r.limits->strings, &i->args);
-    i->state = (enum profile_image_state)whole(&r, i->state, 0, PROFILE_IMAGE_ENDED);
+    i->state = (enum profile_image_state)whole(&r, i->state, 0, PROFILE_IMAGE_DETACHED);
     count(&r, &i->began_ns);
     count(&r, &i->taken_ns);
     count(&r, &i->off_ns);

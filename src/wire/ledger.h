@@ -132,7 +132,8 @@ enum ledger_full {
 
 enum ledger_state {
     LEDGER_RUNNING,
-    LEDGER_EXITED, /* the destructor of the agent or tag library has run: an orderly end */
+    LEDGER_EXITED,   /* the destructor of the agent or tag library has run: an orderly end */
+    LEDGER_DETACHED, /* allium detach has ended it, and the process may run on */
 };
 
 enum ledger_clock {
@@ -173,7 +174,7 @@ struct ledger_header {
     uint32_t state;           /* enum ledger_state */
     /* when the ledger was made, on three clocks */
     uint64_t began_ticks, began_monotonic_ns, began_realtime_ns;
-    uint64_t ended_ticks;     /* when the image exited, once `state` is LEDGER_EXITED; else undefined */
+    uint64_t ended_ticks;     /* when the image exited, once `state` is not LEDGER_RUNNING; else undefined */
     uint64_t off_ticks;       /* how long sampling was off in all, without the time since off_since_ticks */
     uint64_t off_since_ticks; /* when sampling was turned off; 0: it is on */
     uint64_t map_start, map_bytes; /* address and size of this header in the target */

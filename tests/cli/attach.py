@@ -41,6 +41,70 @@ for thread in threads:
 print(min(rounds), sum(wrong), flush=True)
 """
 
+# At each line of input it allocates 1,000 bytes by each function of the family, each several times; at "m" by functions
+# that call others inside: realloc() of nothing, of a block of its own mapping, memalign() of a small alignment. The
+# answers of epoll_wait() that are EINTR are counted.
+FAMILY = r"""
+#include <errno.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+static void *before[100], *kept[1000];
+static int n, n_before;
+static volatile int interrupted;
+static void *wait_for_nothing(void *unused)
+{
+    struct epoll_event e;
+    const int fd = epoll_create1(0);
+    for (;;)
+        if (epoll_wait(fd, &e, 1, -1) < 0 && errno == EINTR)
+            interrupted++;
+    return unused;
+}
+__attribute__((noinline)) static void work(int moves)
+{
+    void *p;
+    for (int i = 0; i < 10; i++) {
+        kept[n++] = malloc(1000);
+        kept[n++] = calloc(10, 100);
+        kept[n++] = realloc(malloc(10), 1000);
+        if (posix_memalign(&kept[n++], 256, 1000))
+            abort();
+        kept[n++] = aligned_alloc(512, 1000);
+        kept[n++] = memalign(64, 1000);
+        kept[n++] = valloc(1000);
+        if (moves) {
+            kept[n++] = realloc(NULL, 1000);
+            kept[n++] = memalign(8, 1000);
+            p = realloc(malloc(300000), 600000);
+            kept[n++] = realloc(p, 1000);
+        }
+        p = malloc(1000);
+        free(p);
+        free(before[n_before++]);
+    }
+}
+int main(void)
+{
+    pthread_t thread;
+    char line[10];
+    mallopt(M_MMAP_THRESHOLD, 200000);
+    for (int i = 0; i < 100; i++)
+        before[i] = malloc(1000);
+    pthread_create(&thread, NULL, wait_for_nothing, NULL);
+    puts("ready");
+    fflush(stdout);
+    while (fgets(line, sizeof(line), stdin)) {
+        work(line[0] == 'm');
+        printf("%d\n", interrupted);
+        fflush(stdout);
+    }
+    return 0;
+}
+"""
+
 
 @contextlib.contextmanager
 def program():
@@ -115,6 +179,38 @@ def state_of(pid):
         return re.search(r"^State:\s+(\S)", file.read(), re.M)[1]
 
 
+def work_of(pid, state="running"):
+    """Allocations and live bytes of the function."""
+    shown = json.loads(succeed([ALLIUM, "report", str(pid), "--json", "--by", "function"]).stdout)
+    equal([p["state"] for p in shown["processes"]], [state], "state")
+    row, = [row for row in shown["rows"] if row["name"] == "work"]
+    return row["self"]["allocations"], row["self"]["live_bytes"]
+
+
+def family():
+    """Each call counts once, whichever functions call each other inside; and epoll_wait() is not interrupted."""
+    with private_dir() as folder:
+        os.environ["ALLIUM_DIR"] = folder
+        succeed(["cc", "-w", "-O1", "-g", "-fno-builtin", "-x", "c", "-", "-o", folder + "/family", "-lpthread"],
+                input=FAMILY.encode())
+        with started(folder + "/family") as p:
+            equal(p.stdout.readline(), b"ready\n", "program")
+            for _ in range(3):
+                succeed([ALLIUM, "attach", str(p.pid), "--period", "1"])
+                for words, calls, live in (b"\n", 90, 70000), (b"m\n", 90 + 140, 70000 + 100000):
+                    p.stdin.write(words)
+                    p.stdin.flush()
+                    equal(p.stdout.readline(), b"0\n", "interrupted")
+                    equal(work_of(p.pid), (calls, live), words)
+                succeed([ALLIUM, "detach", str(p.pid)])
+                p.stdin.write(b"m\n")
+                p.stdin.flush()
+                equal(p.stdout.readline(), b"0\n", "interrupted")
+                equal(work_of(p.pid, "detached"), (calls, live), "after it was detached")
+            p.stdin.close()
+            equal(p.wait(30), 0, "exit")
+
+
 SEALED = """
 import ctypes, sys
 libc = ctypes.CDLL(None)
@@ -169,4 +265,5 @@ def shown(pid):
     return done.returncode == 0 and json.loads(done.stdout)["rows"]
 
 
-tap.main([("attached and detached, again and again", cycles), ("whom it refuses", refusals)])
+tap.main([("attached and detached, again and again", cycles), ("each call counts once", family),
+          ("whom it refuses", refusals)])

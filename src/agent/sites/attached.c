@@ -2,6 +2,7 @@
 #include "agent/sites/attached.h"
 
 #include <pthread.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "agent/hooks/next.h"
@@ -9,6 +10,7 @@
 #include "agent/thread_state.h"
 #include "base/sigsafe/clock_ns.h"
 #include "base/sigsafe/str.h"
+#include "base/sigsafe/syscall.h"
 #include "unwind/module.h"
 #include "wire/attach_state.h"
 
@@ -115,10 +117,20 @@ bool attached_read_settings(void)
     return true;
 }
 
+/* Puts memory of zeros in the place of the ledger: a thread that still writes to it does no harm. */
+static void leave_ledger(void)
+{
+    struct ledger_header *h = process_has_ledger() ? process.ledger.header : NULL;
+    if (h)
+        sys_call(SYS_mmap, h, ledger_mapped_bytes(h), PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
 /* The ledger of the time before has ended: a new image begins, which is no child of that one. */
 static void begin_anew(void)
 {
-    attached_read_settings();
+    leave_ledger();
+    process_begin_library();
     store_release(process.alive, PROCESS_STALE);
     process_update();
     process.parent_image_id = process.forked_ticks = 0;

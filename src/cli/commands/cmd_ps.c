@@ -87,7 +87,7 @@ static void add_life(struct table *t, const struct profile_image *i, bool alive)
 {
     uint64_t age_ns = i->taken_ns > i->began_ns ? i->taken_ns - i->began_ns : 0;
     if (!alive && i->ended_ns)
-        table_text(t, STATE, "exited");
+        table_text(t, STATE, i->state == PROFILE_IMAGE_DETACHED ? "detached" : "exited");
     if (alive || i->ended_ns)
         table_whole(t, AGE, age_ns);
     else

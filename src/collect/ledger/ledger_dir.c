@@ -71,9 +71,10 @@ static void find_life(struct ledger_entry *e, int fd)
     struct ledger_header h;
     int held = fd < 0 ? fd : ledger_is_held(fd);
     e->sure = held >= 0 || held == -ENOENT;
-    bool made = held < 0 && fd >= 0 && !ledger_copy_header(fd, &h, NULL);
-    e->alive =
-        e->sure ? held == 1 : proc_runs(e->pid) && (!made || proc_maps(e->pid, h.map_start, h.map_bytes));
+    bool made = held && fd >= 0 && !ledger_copy_header(fd, &h, NULL);
+    e->alive = made && h.state == LEDGER_DETACHED ? false
+               : e->sure                          ? held == 1
+                         : proc_runs(e->pid) && (!made || proc_maps(e->pid, h.map_start, h.map_bytes));
 }
 
 /* The parameters of a scan, and its list. */

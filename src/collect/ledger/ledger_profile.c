@@ -82,7 +82,7 @@ static const char *full_text(uint32_t full)
 static uint64_t off_ns(const struct ledger_copy *c)
 {
     const struct ledger_header *h = &c->header;
-    uint64_t end = h->state == LEDGER_EXITED ? h->ended_ticks : c->taken_ticks, ticks = h->off_ticks;
+    uint64_t end = h->state != LEDGER_RUNNING ? h->ended_ticks : c->taken_ticks, ticks = h->off_ticks;
     if (h->off_since_ticks && end > h->off_since_ticks)
         ticks += end - h->off_since_ticks;
     return whole((double)ticks / c->ticks_per_ns);
@@ -97,10 +97,12 @@ static void take_image(struct work *w)
         .parent_id = h->parent_image_id,
         .pid = h->pid,
         .parent_pid = h->parent_pid,
-        .state = h->state == LEDGER_EXITED ? PROFILE_IMAGE_EXITED : PROFILE_IMAGE_ENDED,
+        .state = h->state == LEDGER_EXITED     ? PROFILE_IMAGE_EXITED
+                 : h->state == LEDGER_DETACHED ? PROFILE_IMAGE_DETACHED
+                                               : PROFILE_IMAGE_ENDED,
         .began_ns = h->began_realtime_ns,
         .taken_ns = c->taken_realtime_ns,
-        .ended_ns = h->state == LEDGER_EXITED ? ledger_copy_realtime(c, h->ended_ticks) : 0,
+        .ended_ns = h->state != LEDGER_RUNNING ? ledger_copy_realtime(c, h->ended_ticks) : 0,
         .peak_ns = ledger_copy_realtime(c, h->peak_ticks),
         .peak_bytes = (double)h->peak_bytes_q / Q,
         .off_ns = off_ns(c),

@@ -26,6 +26,17 @@ static struct ledger_entry *find_file(struct ledger_list *list, dev_t device, in
     return NULL;
 }
 
+/* Returns whether the ledger has ended, though a process maps it. */
+static bool is_detached(const struct ledger_entry *entry)
+{
+    struct ledger_header h;
+    int fd = ledger_entry_open(entry);
+    bool detached = fd >= 0 && !ledger_copy_header(fd, &h, NULL) && h.state == LEDGER_DETACHED;
+    if (fd >= 0)
+        close(fd);
+    return detached;
+}
+
 /* Adds a ledger that a process maps: to its entry if it was found by name, else as a new entry. */
 static void take_file(struct ledger_list *list, pid_t pid, const struct mapped_ledger *m, bool tags)
 {
@@ -42,10 +53,11 @@ static void take_file(struct ledger_list *list, pid_t pid, const struct mapped_l
     if (e->mapped && pid != m->inner_pid)
         return; /* probably a vfork child: it shares the memory of its parent until it calls execve() */
     e->pid = pid;
-    e->alive = e->sure = true;
+    e->sure = true;
     if (!e->mapped)
         e->mapped = mem_alloc(sizeof(*e->mapped));
     *e->mapped = *m;
+    e->alive = !is_detached(e);
 }
 
 static void scan_process(struct ledger_scan *s, pid_t pid)
@@ -129,7 +141,7 @@ static bool is_held_still(const struct ledger_entry *ledger)
     int fd = ledger_entry_open(ledger);
     if (fd < 0)
         return fd != -ENOENT;
-    bool held = ledger_is_held(fd) && (ledger_copy_header(fd, &h, NULL) || h.state != LEDGER_EXITED);
+    bool held = ledger_is_held(fd) && (ledger_copy_header(fd, &h, NULL) || h.state == LEDGER_RUNNING);
     close(fd);
     return held;
 }

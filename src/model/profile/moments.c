@@ -5,7 +5,7 @@
 
 bool moments_image_ended(const struct profile_image *i)
 {
-    return !i->past && (i->state == PROFILE_IMAGE_EXITED || i->state == PROFILE_IMAGE_ENDED);
+    return !i->past && i->state != PROFILE_IMAGE_RUNNING && i->state != PROFILE_IMAGE_CUT;
 }
 
 static int by_time(const void *a, const void *b)

@@ -33,9 +33,10 @@ struct profile_sums {
 };
 
 enum profile_image_state {
-    PROFILE_IMAGE_RUNNING, /* when it was read */
-    PROFILE_IMAGE_EXITED,  /* its exit handlers ran */
-    PROFILE_IMAGE_ENDED,   /* killed, _exit or exec */
+    PROFILE_IMAGE_RUNNING,  /* when it was read */
+    PROFILE_IMAGE_EXITED,   /* its exit handlers ran */
+    PROFILE_IMAGE_ENDED,    /* killed, _exit or exec */
+    PROFILE_IMAGE_DETACHED, /* allium detach has ended the ledger; the process may run on */
     /* it ran when it was last seen, in a recording that was cut short. Not stored in recordings */
     PROFILE_IMAGE_CUT,
 };

@@ -59,7 +59,7 @@ static void add_image(struct profile_summary *f, const struct profile *p, uint32
         f->main_image = i;
     f->running += image->state == PROFILE_IMAGE_RUNNING;
     f->exited += image->state == PROFILE_IMAGE_EXITED;
-    f->ended += image->state == PROFILE_IMAGE_ENDED;
+    f->ended += image->state == PROFILE_IMAGE_ENDED || image->state == PROFILE_IMAGE_DETACHED;
     f->cut += image->state == PROFILE_IMAGE_CUT;
     f->signal = image->signal ? image->signal : f->signal;
     f->past += image->past;

@@ -26,6 +26,7 @@ void report_add_title(struct buf *b, const struct profile *p, const struct profi
         [PROFILE_IMAGE_RUNNING] = "running",
         [PROFILE_IMAGE_EXITED] = "exited",
         [PROFILE_IMAGE_ENDED] = "ended without exit handlers (killed, _exit or exec)",
+        [PROFILE_IMAGE_DETACHED] = "detached",
         [PROFILE_IMAGE_CUT] = "running when last seen; the recording was cut short",
     };
     if (f->main_image == PROFILE_NONE) {

@@ -28,6 +28,7 @@ const char *const report_json_sorts[] = {
 static const char *const states[] = {[PROFILE_IMAGE_RUNNING] = "running",
                                      [PROFILE_IMAGE_EXITED] = "exited",
                                      [PROFILE_IMAGE_ENDED] = "ended",
+                                     [PROFILE_IMAGE_DETACHED] = "detached",
                                      [PROFILE_IMAGE_CUT] = "cut_short"};
 
 void report_json_values(struct json *j, const char *key, const struct rollup_values *v)
