@@ -42,24 +42,27 @@ static void note_stop(struct work *w, uint64_t began_ns)
         w->out->longest_stop_ns = took;
 }
 
-/* Calls in one thread, if it is at a safe point. Returns 0, -EAGAIN, or another error with a line. */
+/* Calls in one thread, if it is at a safe point. Returns 0; -EAGAIN: another one may do; or an error with a line. */
 static int call_in(struct work *w, pid_t tid, const struct call *c, struct error *e)
 {
     struct stopped s = {.pid = w->t.pid};
+    struct error why_not = {""};
     const uint64_t began = begin_stop();
-    int bad = stop_thread(&s, tid, e);
-    const char *why = bad ? NULL : safe_point_refuse(&w->t, &s.threads.at[0]);
+    int bad = stop_thread(&s, tid, &why_not);
+    const char *place = bad ? NULL : safe_point_refuse(&w->t, &s.threads.at[0]);
     w->looks++;
-    if (why) {
-        w->refused++;
-        snprintf(w->where, sizeof(w->where), "%s", why);
-        bad = -EAGAIN;
-    }
+    if (place)
+        bad = error_set(&why_not, EAGAIN, "%s", place);
     if (!bad)
-        bad = call_function(&w->t, &s.threads.at[0], c, e);
+        bad = call_function(&w->t, &s.threads.at[0], c, &why_not);
     stop_release(&s);
     note_stop(w, began);
-    return bad == -ESRCH ? -EAGAIN : bad;
+    if (bad == -EAGAIN || bad == -ESRCH) { /* the thread has ended: the others have not */
+        w->refused++;
+        snprintf(w->where, sizeof(w->where), "%s", why_not.text);
+        return -EAGAIN;
+    }
+    return bad ? error_set(e, -bad, "%s", why_not.text) : 0;
 }
 
 /* Calls the function on any thread at a safe point; the others run. */
@@ -93,6 +96,7 @@ static const struct target_module *find_agent(struct target *t, struct attach_st
     if (!*at || !target_read(t, *at, state, sizeof(*state)) || state->magic != ATTACH_MAGIC ||
         state->bytes != sizeof(*state))
         return NULL;
+    entries_look(t, state->entries);
     return agent;
 }
 
@@ -165,6 +169,23 @@ static int change_entries(struct work *w, struct entries *n, bool patch, struct 
     }
 }
 
+/* Writes back what a tool has patched that was killed before it had patched all. */
+static int undo_half(struct work *w, const struct attach_state *state, struct error *e)
+{
+    struct entries n = {.functions = 0};
+    unsigned entries = 0, patched = 0;
+    memcpy(n.at, state->entries, sizeof(n.at));
+    for (int k = 0; k < ATTACH_COUNT; k++) {
+        entries += n.at[k].at != 0;
+        patched += n.at[k].is_patched;
+    }
+    if (patched && patched == entries)
+        return error_set(e, EEXIST, "process %d is observed already: see allium report %d", (int)w->t.pid,
+                         (int)w->t.pid);
+    const int undone = patched ? change_entries(w, &n, false, e) : 0;
+    return undone < 0 ? undone : 0;
+}
+
 static int begin(struct work *w, struct error *e)
 {
     struct attach_state state;
@@ -176,20 +197,15 @@ static int begin(struct work *w, struct error *e)
         return bad;
     if (!agent && !(agent = find_agent(&w->t, &state, &at)))
         return error_set(e, EIO, "process %d cannot load %s", (int)w->t.pid, w->o->agent);
-    for (int k = 0; k < ATTACH_COUNT; k++)
-        if (state.entries[k].is_patched)
-            return error_set(e, EEXIST, "process %d is observed already", (int)w->t.pid);
-    if ((bad = entries_find(&w->t, agent, &n, e)) || (bad = start_agent(w, agent, &n, at, &state, e)))
+    if ((bad = undo_half(w, &state, e)) || (bad = entries_find(&w->t, agent, &n, e)) ||
+        (bad = start_agent(w, agent, &n, at, &state, e)))
         return bad;
     bad = change_entries(w, &n, true, e);
     if (bad)
         return bad;
     w->out->functions = n.functions;
     memcpy(w->out->library, n.library, sizeof(n.library));
-    memcpy(state.entries, n.at, sizeof(n.at));
-    return target_write(&w->t, at, &state, offsetof(struct attach_state, process))
-               ? 0
-               : error_set(e, EIO, "cannot write to process %d", (int)w->t.pid);
+    return 0;
 }
 
 static int open_work(struct work *w, pid_t pid, unsigned timeout_ms, struct error *e)
@@ -245,8 +261,6 @@ int attach_end(pid_t pid, unsigned timeout_ms, struct attached *out, struct erro
     }
     if (bad >= 0) {
         out->functions = (unsigned)bad;
-        memcpy(state.entries, n.at, sizeof(n.at));
-        target_write(&w.t, at, &state, offsetof(struct attach_state, process));
         end_ledger(&w.t, &state);
         bad = out->functions ? 0 : error_set(e, ENOENT, "process %d is not attached to", (int)pid);
     }

@@ -138,6 +138,14 @@ bool entries_are_free(const struct target *t, const struct stopped *s, const str
     return free_of_all;
 }
 
+void entries_look(const struct target *t, struct attach_entry *at)
+{
+    uint8_t now[X86_JUMP_BYTES];
+    for (int k = 0; k < ATTACH_COUNT; k++)
+        at[k].is_patched = at[k].at && target_read(t, at[k].at, now, sizeof(now)) &&
+                           memcmp(now, at[k].original, sizeof(now)) != 0;
+}
+
 int entries_restore(const struct target *t, struct attach_entry *at)
 {
     int n = 0;

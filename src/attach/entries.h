@@ -30,6 +30,8 @@ int entries_find(struct target *t, const struct target_module *agent, struct ent
  * Returns whether no stopped thread is within instructions that are displaced, or will return there.
  */
 bool entries_are_free(const struct target *t, const struct stopped *s, const struct attach_entry *at);
+/** Sets is_patched of each by what stands there: a tool that was killed has told nobody what it had done. */
+void entries_look(const struct target *t, struct attach_entry *at);
 /** Writes the jumps, those of functions that free first. Returns 0 or -errno; then none is there. */
 int entries_patch(const struct target *t, struct entries *n);
 /** Writes back what was there, in the reverse order. Returns how many were patched, or -errno. */

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <ucontext.h>
 
+#include "attach/safe_point.h"
 #include "base/mem.h"
 #include "base/sigsafe/clock_ns.h"
 
@@ -26,7 +27,7 @@
 #define FRAME_FLAGS        (1u | 2u | 4u) /* UC_FP_XSTATE, UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS */
 #define STACK_STAYS        3 /* no valid value: the kernel leaves the stack for signals as it is */
 #define XSTATE_MOST        (64u << 10)
-#define TEXT_MOST          4096u
+#define LOCK_MOST_MS       20u
 
 /* As the kernel lays it out. The mask is one word here, though libc's type is longer. */
 struct frame {
@@ -183,9 +184,20 @@ static bool wait_until(pid_t tid, uint64_t deadline_ns, int *status, bool *has_e
     }
 }
 
-/* Runs the thread until it is about to restore itself. Returns 0, -EAGAIN, -ESRCH, or -EFAULT for a crash. */
-static int run(pid_t tid, uint64_t frame_end, uint64_t deadline_ns)
+struct running {
+    const struct target *t;
+    struct stopped_thread *thread;
+    uint64_t frame_end; /* the stack pointer when it is about to restore itself */
+    bool only_waited;   /* it has made no system call but futex() */
+};
+
+/*
+ * Runs the thread until it is about to restore itself. Returns 0; -EAGAIN: the deadline has passed, and it runs;
+ * -EFAULT: it has stopped by a fault; -ESRCH.
+ */
+static int run(struct running *c, uint64_t deadline_ns)
 {
+    const pid_t tid = c->thread->tid;
     struct user_regs_struct r;
     bool has_ended = false;
     int status, signal = 0;
@@ -204,61 +216,103 @@ static int run(pid_t tid, uint64_t frame_end, uint64_t deadline_ns)
         }
         if (ptrace(PTRACE_GETREGS, tid, 0, &r) < 0)
             return -ESRCH;
-        if (r.orig_rax == SYS_rt_sigreturn && r.rsp == frame_end)
+        if (r.orig_rax == SYS_rt_sigreturn && r.rsp == c->frame_end)
             return 0;
+        c->only_waited &= r.orig_rax == SYS_futex;
     }
 }
 
-/* Brings the thread to a stop in which its registers can be set, without the system call that it is about to make. */
-static bool stop_again(pid_t tid, bool in_call)
+/* Skips the system call that the thread is about to make, and stops it where its registers can be set. */
+static bool stop_in_front(pid_t tid)
 {
     struct user_regs_struct r;
-    if (in_call) {
-        if (ptrace(PTRACE_GETREGS, tid, 0, &r) < 0)
-            return false;
-        r.orig_rax = (uint64_t)-1;
-        if (ptrace(PTRACE_SETREGS, tid, 0, &r) < 0)
-            return false;
-    }
-    if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
+    if (ptrace(PTRACE_GETREGS, tid, 0, &r) < 0)
         return false;
-    return (!in_call || ptrace(PTRACE_CONT, tid, 0, 0) == 0) && stop_wait(tid);
+    r.orig_rax = (uint64_t)-1;
+    return ptrace(PTRACE_SETREGS, tid, 0, &r) == 0 && ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0 &&
+           ptrace(PTRACE_CONT, tid, 0, 0) == 0 && stop_wait(tid);
 }
 
-int call_function(const struct target *t, const struct stopped_thread *thread, const struct call *c,
-                  struct error *e)
+/*
+ * Stops the running thread. Returns 1: it waits for the first mutex on its way, the loader's, and holds none; 0: it may
+ * hold one; -ESRCH.
+ */
+static int waits_for_loader(const struct running *c)
 {
-    const pid_t tid = thread->tid;
+    struct stopped_thread now = {.tid = c->thread->tid};
+    if (ptrace(PTRACE_INTERRUPT, now.tid, 0, 0) < 0 || !stop_wait(now.tid) ||
+        ptrace(PTRACE_GETREGS, now.tid, 0, &now.regs) < 0)
+        return -ESRCH;
+    const char *function = safe_point_function(c->t, &now);
+    return c->only_waited && now.regs.orig_rax == SYS_futex && function &&
+           !strcmp(function, "pthread_mutex_lock");
+}
+
+/* Returns as call_function(), without a line; whatever it returns, the thread is stopped, or has ended. */
+static int run_and_restore(struct running *c, const struct saved *s, unsigned timeout_ms)
+{
+    const uint64_t began = clock_ns(CLOCK_MONOTONIC);
+    const pid_t tid = c->thread->tid;
+    int bad = run(c, began + LOCK_MOST_MS * 1000000ull);
+    if (bad == -EAGAIN) {
+        const int waits = waits_for_loader(c);
+        if (waits == 1)
+            return restore(tid, s) ? -EAGAIN : -ESRCH;
+        bad = waits < 0 ? waits : run(c, began + timeout_ms * 1000000ull);
+    }
+    if (bad == -EAGAIN) {
+        c->thread->is_away = true;
+        return ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0 || !stop_wait(tid) ? -ESRCH : -ETIMEDOUT;
+    }
+    if (!bad && !stop_in_front(tid))
+        bad = -ESRCH;
+    return bad == -ESRCH || !restore(tid, s) ? -ESRCH : bad;
+}
+
+static bool begin_call(pid_t tid, const struct saved *s, const struct call *c, uint64_t stack, uint64_t text)
+{
     /* The thread's own faults stay possible: blocked, they would end the process. */
     const uint64_t mask =
         ~(1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) | 1ull << (SIGILL - 1) | 1ull << (SIGFPE - 1));
-    const uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + c->timeout_ms * 1000000ull;
-    const uint64_t restorer = find_restorer(t);
-    struct saved s = {.xstate = NULL};
-    uint64_t text_at, at = 0;
-    int bad = 0;
-    if (!restorer || !save(tid, thread, &s) || !(at = push_frame(t, &s, restorer, c->text, &text_at))) {
-        free(s.xstate);
-        return error_set(e, EIO, "cannot prepare a call in thread %d", (int)tid);
-    }
-    struct user_regs_struct r = s.regs;
+    struct user_regs_struct r = s->regs;
     r.rip = c->function;
-    r.rsp = at;
+    r.rsp = stack;
     r.rax = 0;
     r.orig_rax = (uint64_t)-1;
     r.eflags &= ~(uint64_t)(1u << 10 | 1u << 8); /* direction, trap */
-    r.rdi = c->text ? text_at : c->arguments[0];
+    r.rdi = c->text ? text : c->arguments[0];
     r.rsi = c->arguments[1];
-    if (ptrace(PTRACE_SETSIGMASK, tid, sizeof(mask), &mask) < 0 || ptrace(PTRACE_SETREGS, tid, 0, &r) < 0)
-        bad = -ESRCH;
-    else
-        bad = run(tid, at + sizeof(uint64_t), deadline);
-    if (bad != -ESRCH && (!(bad == -EFAULT || stop_again(tid, !bad)) || !restore(tid, &s)))
-        bad = -ESRCH;
+    return ptrace(PTRACE_SETSIGMASK, tid, sizeof(mask), &mask) == 0 &&
+           ptrace(PTRACE_SETREGS, tid, 0, &r) == 0;
+}
+
+int call_function(const struct target *t, struct stopped_thread *thread, const struct call *c,
+                  struct error *e)
+{
+    const pid_t tid = thread->tid;
+    const uint64_t restorer = find_restorer(t);
+    struct saved s = {.xstate = NULL};
+    struct running running = {.t = t, .thread = thread, .only_waited = true};
+    uint64_t text = 0, stack = 0;
+    int bad = -EIO;
+    if (restorer && save(tid, thread, &s) && (stack = push_frame(t, &s, restorer, c->text, &text))) {
+        running.frame_end = stack + sizeof(uint64_t);
+        bad = begin_call(tid, &s, c, stack, text) ? run_and_restore(&running, &s, c->timeout_ms) : -ESRCH;
+    }
     free(s.xstate);
-    return !bad ? 0
-           : bad == -EAGAIN
-               ? error_set(e, EAGAIN, "thread %d did not come back within %u ms", (int)tid, c->timeout_ms)
-           : bad == -EFAULT ? error_set(e, EFAULT, "thread %d faulted", (int)tid)
-                            : error_set(e, ESRCH, "thread %d has ended", (int)tid);
+    switch (-bad) {
+    case 0:
+        return 0;
+    case EIO:
+        return error_set(e, EIO, "cannot prepare a call in thread %d", (int)tid);
+    case EAGAIN:
+        return error_set(e, EAGAIN, "another thread holds the lock of the loader");
+    case ETIMEDOUT:
+        return error_set(e, ETIMEDOUT, "thread %d loads the library for longer than %u ms: try again later",
+                         (int)tid, c->timeout_ms);
+    case EFAULT:
+        return error_set(e, EFAULT, "thread %d faulted in the call", (int)tid);
+    default:
+        return error_set(e, ESRCH, "thread %d has ended", (int)tid);
+    }
 }

@@ -21,10 +21,11 @@ struct call {
 };
 
 /**
- * Calls it. Returns 0: the function has returned. -EAGAIN: it took too long, and the thread was put back to where it
- * was; other errors with a line. Its result is not known.
+ * Calls it. Returns 0: the function has returned; its result is not known. -EAGAIN: it waits for a lock of the loader
+ * that another thread holds, and the thread was put back to where it was. Other errors with a line; -ETIMEDOUT: it took
+ * too long, and may hold locks: the thread goes on, and ends the call by itself.
  */
-int call_function(const struct target *t, const struct stopped_thread *thread, const struct call *c,
+int call_function(const struct target *t, struct stopped_thread *thread, const struct call *c,
                   struct error *e);
 
 #endif

@@ -105,13 +105,21 @@ static const char *function_at(const struct target *t, uint64_t pc)
     return libc ? target_function_at(libc, pc) : NULL;
 }
 
+/* How many of the innermost frames are in the C library. */
+static size_t count_leaf(const struct target *t, const struct stack_dump_frame *f, size_t n)
+{
+    size_t leaf = 0;
+    while (leaf < n && place_of(target_mapping(t, f[leaf].pc)) == PLACE_LIBC)
+        leaf++;
+    return leaf;
+}
+
 /* Judges the frames, the innermost first. */
 static const char *judge(const struct target *t, const struct stack_dump_frame *f, size_t n, bool waits)
 {
     static char text[128];
-    size_t leaf = 0, outer = n;
-    while (leaf < n && place_of(target_mapping(t, f[leaf].pc)) == PLACE_LIBC)
-        leaf++;
+    const size_t leaf = count_leaf(t, f, n);
+    size_t outer = n;
     if (leaf == n)
         return "in code of the C library alone";
     while (outer > leaf && place_of(target_mapping(t, f[outer - 1].pc)) == PLACE_LIBC)
@@ -138,29 +146,48 @@ static const char *judge(const struct target *t, const struct stack_dump_frame *
     return NULL;
 }
 
-const char *safe_point_refuse(const struct target *t, const struct stopped_thread *thread)
+/* The frames of a thread, the innermost first. */
+struct stack {
+    struct stack_dump_frame frames[FRAMES_MAX];
+    size_t n;
+    enum stack_dump_end end;
+};
+
+static void walk(const struct target *t, const struct stopped_thread *thread, struct stack *out)
 {
-    static const unsigned char syscall_code[2] = {0x0f, 0x05};
     const struct user_regs_struct *r = &thread->regs;
     const struct space_mapping *stack = target_mapping(t, r->rsp);
+    const size_t most = DUMP_BYTES - STACK_DUMP_PAGE_BYTES;
     struct stack_dump c = {.arguments = 0};
-    struct stack_dump_frame frames[FRAMES_MAX];
-    enum stack_dump_end end = STACK_DUMP_CUT;
-    unsigned char before[2] = {0};
-    size_t n = 0;
+    out->n = 0;
+    out->end = STACK_DUMP_CUT;
     if (!stack)
-        return "without a stack";
-    size_t bytes = stack->end - r->rsp < DUMP_BYTES - STACK_DUMP_PAGE_BYTES
-                       ? stack->end - r->rsp
-                       : DUMP_BYTES - STACK_DUMP_PAGE_BYTES;
+        return;
+    const size_t bytes = stack->end - r->rsp < most ? stack->end - r->rsp : most;
     unsigned char *copy = mem_alloc(bytes);
     set_registers(&c, r);
     c.run[0] = (struct stack_dump_run){.from = r->rsp, .bytes = bytes, .data = copy};
     if (target_read(t, r->rsp, copy, bytes))
-        n = stack_dump_walk(&c, find, (void *)t, frames, FRAMES_MAX, &end);
-    const bool waits = target_read(t, r->rip - 2, before, 2) && !memcmp(before, syscall_code, 2);
-    const char *why =
-        end == STACK_DUMP_WHOLE ? judge(t, frames, n, waits) : "with a stack that cannot be followed";
+        out->n = stack_dump_walk(&c, find, (void *)t, out->frames, FRAMES_MAX, &out->end);
     free(copy);
-    return why;
+}
+
+const char *safe_point_function(const struct target *t, const struct stopped_thread *thread)
+{
+    static struct stack s;
+    walk(t, thread, &s);
+    const size_t leaf = count_leaf(t, s.frames, s.n);
+    return leaf ? function_at(t, s.frames[leaf - 1].pc) : NULL;
+}
+
+const char *safe_point_refuse(const struct target *t, const struct stopped_thread *thread)
+{
+    static const unsigned char syscall_code[2] = {0x0f, 0x05};
+    static struct stack s;
+    unsigned char before[2] = {0};
+    walk(t, thread, &s);
+    if (s.end != STACK_DUMP_WHOLE)
+        return "with a stack that cannot be followed";
+    return judge(t, s.frames, s.n,
+                 target_read(t, thread->regs.rip - 2, before, 2) && !memcmp(before, syscall_code, 2));
 }

@@ -17,5 +17,7 @@
 
 /** Returns NULL if it is at a safe point; else where it is, in words, valid until the next call. */
 const char *safe_point_refuse(const struct target *t, const struct stopped_thread *thread);
+/** Returns the exported function of the C library that the thread is in; NULL: it is in none. */
+const char *safe_point_function(const struct target *t, const struct stopped_thread *thread);
 
 #endif

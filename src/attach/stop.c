@@ -169,7 +169,8 @@ static bool has_signal(pid_t pid, pid_t tid)
 
 static void issue_again(const struct stopped *s, struct stopped_thread *t)
 {
-    if ((int64_t)t->regs.rax != -EINTR || !ends_by_a_stop(t->regs.orig_rax) || has_signal(s->pid, t->tid))
+    if (t->is_away || (int64_t)t->regs.rax != -EINTR || !ends_by_a_stop(t->regs.orig_rax) ||
+        has_signal(s->pid, t->tid))
         return;
     t->regs.rip -= SYSCALL_BYTES;
     t->regs.rax = t->regs.orig_rax;

@@ -20,6 +20,7 @@
 struct stopped_thread {
     pid_t tid;
     struct user_regs_struct regs;
+    bool is_away; /* in a call that it ends by itself: its registers are others by now */
 };
 
 struct stopped {

@@ -157,6 +157,29 @@ def cycles():
         end(p)
 
 
+def half():
+    """A tool that was killed has patched some entries: the next one undoes that first. It may also be detached."""
+    with private_dir() as folder, program() as p:
+        os.environ["ALLIUM_DIR"] = folder
+        before = text_of(p.pid, "libc.so.6")
+        for then in "attach", "detach":
+            succeed([ALLIUM, "attach", str(p.pid)])
+            done = run([ALLIUM, "attach", str(p.pid)])
+            equal((done.returncode, done.stderr.decode()),
+                  (1, "allium: process %d is observed already: see allium report %d\n" % (p.pid, p.pid)), "twice")
+            (start, old), = before.items()
+            new = text_of(p.pid, "libc.so.6")[start]
+            first = next(i for i in range(len(old)) if old[i] != new[i])
+            with open("/proc/%d/mem" % p.pid, "r+b", buffering=0) as memory:
+                memory.seek(start + first)
+                memory.write(old[first:first + 5])
+            succeed([ALLIUM, then, str(p.pid)])
+            if then == "attach":
+                succeed([ALLIUM, "detach", str(p.pid)])
+            equal(text_of(p.pid, "libc.so.6") == before, True, "the code is as before")
+        end(p)
+
+
 def refuses(pid, line, code=1):
     done = run([ALLIUM, "attach", str(pid)])
     equal((done.returncode, done.stdout), (code, b""), done.stderr)
@@ -266,4 +289,4 @@ def shown(pid):
 
 
 tap.main([("attached and detached, again and again", cycles), ("each call counts once", family),
-          ("whom it refuses", refusals)])
+          ("half done by a tool that was killed", half), ("whom it refuses", refusals)])

@@ -215,7 +215,9 @@ def opened_late():
             return {line.strip() for line in file if line.strip() and not line.startswith("#")}
     exports = {
         "ALLIUM_AGENT": names("agent-exports.txt"),
-        "ALLIUM_AGENT_FULL": names("agent-exports.txt") | names("agent-full-exports.txt")
+        "ALLIUM_AGENT_FULL": names("agent-exports.txt") | {
+            name for name in names("agent-full-exports.txt") if not name.startswith("allium_attach")  # for the tool
+        }
     }
     for (agent, exported), how in itertools.product(exports.items(), ("global", "local")):
         for preloaded, *more in [""], ["", "libstdc++.so.6"], ["libjemalloc.so.2"]:
