@@ -80,8 +80,11 @@ static int call(struct work *w, const struct call *c, struct error *e)
         if (bad != -EAGAIN)
             return bad;
         if (clock_ns(CLOCK_MONOTONIC) > w->deadline_ns)
-            return error_set(e, EAGAIN, "no safe point in process %d: %s at %u of %u looks", (int)w->t.pid,
-                             w->where, w->refused, w->looks);
+            return error_set(
+                e, EAGAIN,
+                "found no safe moment to load the library into process %d: %u times of %u a thread was "
+                "busy, the last one %s",
+                (int)w->t.pid, w->refused, w->looks, w->where);
         nanosleep(&a_while, NULL);
         if ((bad = target_read_maps(&w->t, e)))
             return bad;
@@ -238,12 +241,16 @@ int attach_begin(pid_t pid, const struct attach_options *o, struct attached *out
 /* The ledger's last words, as the process itself would write them. */
 static void end_ledger(const struct target *t, const struct attach_state *state)
 {
-    const uint32_t detached = LEDGER_DETACHED;
-    const uint64_t now = __rdtsc();
-    uint64_t header = 0;
-    if (target_read(t, state->process, &header, sizeof(header)) && header &&
-        target_write(t, header + offsetof(struct ledger_header, ended_ticks), &now, sizeof(now)))
-        target_write(t, header + offsetof(struct ledger_header, state), &detached, sizeof(detached));
+    struct ledger_header h;
+    uint64_t at = 0;
+    if (!target_read(t, state->process, &at, sizeof(at)) || !target_read(t, at, &h, sizeof(h)) ||
+        h.magic != LEDGER_MAGIC || h.map_start != at || h.state != LEDGER_RUNNING)
+        return;
+    h.state = LEDGER_DETACHED;
+    h.ended_ticks = h.clock == LEDGER_CLOCK_TSC ? __rdtsc() : clock_ns(CLOCK_MONOTONIC);
+    if (target_write(t, at + offsetof(struct ledger_header, ended_ticks), &h.ended_ticks,
+                     sizeof(h.ended_ticks)))
+        target_write(t, at + offsetof(struct ledger_header, state), &h.state, sizeof(h.state));
 }
 
 int attach_end(pid_t pid, unsigned timeout_ms, struct attached *out, struct error *e)
@@ -261,7 +268,8 @@ int attach_end(pid_t pid, unsigned timeout_ms, struct attached *out, struct erro
     }
     if (bad >= 0) {
         out->functions = (unsigned)bad;
-        end_ledger(&w.t, &state);
+        if (out->functions)
+            end_ledger(&w.t, &state);
         bad = out->functions ? 0 : error_set(e, ENOENT, "process %d is not attached to", (int)pid);
     }
     target_close(&w.t);

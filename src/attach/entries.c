@@ -124,7 +124,7 @@ bool entries_are_free(const struct target *t, const struct stopped *s, const str
         if (is_inside(at, thread->regs.rip))
             return false;
         if (!stack)
-            continue;
+            return false; /* the mappings are read anew */
         const uint64_t from = (thread->regs.rsp - 128) & ~7ull;
         size_t bytes = stack->end - from < STACK_MOST ? stack->end - from : STACK_MOST;
         uint64_t *words = mem_alloc(bytes);

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "attach/stop.h"
 #include "base/buf.h"
 #include "base/read_file.h"
 #include "collect/process/container.h"
@@ -33,6 +34,23 @@ static int refuse_traced(pid_t pid, pid_t tracer, struct error *e)
     return bad;
 }
 
+/* Each thread may have filters of its own. */
+static int refuse_by_threads(pid_t pid, struct error *e)
+{
+    struct thread_ids ids = {0};
+    struct proc_status status;
+    int bad = stop_list(pid, &ids) ? 0 : error_set(e, ESRCH, "there is no process %d", (int)pid);
+    vec_each (const pid_t, tid, &ids)
+        if (!bad && proc_status(*tid, &status) && status.seccomp)
+            bad = error_set(
+                e, EPERM,
+                "process %d restricts its system calls (seccomp), and what attaching needs might end it: "
+                "start it with allium run",
+                (int)pid);
+    vec_release(&ids);
+    return bad;
+}
+
 static int refuse_by_status(pid_t pid, const struct buf *status, struct error *e)
 {
     const char state = *value_of(status, "\nState:");
@@ -50,13 +68,7 @@ static int refuse_by_status(pid_t pid, const struct buf *status, struct error *e
         return error_set(e, EBUSY, "process %d is stopped: kill -CONT %d lets it go on", (int)pid, (int)pid);
     if (state == 'D')
         return error_set(e, EBUSY, "process %d waits in the kernel (state D): try again later", (int)pid);
-    if (*value_of(status, "\nSeccomp:") != '0')
-        return error_set(
-            e, EPERM,
-            "process %d restricts its system calls (seccomp), and what attaching needs might end it: "
-            "start it with allium run",
-            (int)pid);
-    return 0;
+    return refuse_by_threads(pid, e);
 }
 
 int refusal_of_process(pid_t pid, struct error *e)
@@ -75,6 +87,16 @@ int refusal_of_process(pid_t pid, struct error *e)
             "with allium run",
             (int)pid);
     return bad;
+}
+
+static bool is_known_allocator(const char *name)
+{
+    static const char *const known[] = {"libc.so.",    "libjemalloc",     "libtcmalloc",
+                                        "libmimalloc", "liballium-agent", "ld-linux"};
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (!strncmp(name, known[i], strlen(known[i])))
+            return true;
+    return false;
 }
 
 int refusal_of_maps(const struct target *t, struct error *e)
@@ -104,11 +126,16 @@ int refusal_of_maps(const struct target *t, struct error *e)
                              (int)t->pid, (int)t->pid);
         has_libc |= base && !strncmp(base + 1, "libc.so.6", 9) && m->protection & PROT_EXEC;
     }
+    vec_each (struct target_module *, m, &t->modules)
+        if ((*m)->is_readable && !is_known_allocator(target_module_name(*m)) &&
+            target_symbol(*m, "malloc", NULL))
+            return error_set(e, ENOTSUP,
+                             "process %d has a malloc() of its own in %s, which is not known here",
+                             (int)t->pid, target_module_name(*m));
     return has_libc
                ? 0
-               : error_set(
-                     e, ENOTSUP,
-                     "process %d has no C library of its own to load ours: it is statically linked, or of "
-                     "another kind",
-                     (int)t->pid);
+               : error_set(e, ENOTSUP,
+                           "process %d does not use the shared C library of GNU, which loads allium's: it is "
+                           "statically linked, or uses another one",
+                           (int)t->pid);
 }

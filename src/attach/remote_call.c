@@ -25,9 +25,10 @@
 #define XSTATE_MAGIC1      0x46505853u
 #define XSTATE_MAGIC2      0x46505845u
 #define FRAME_FLAGS        (1u | 2u | 4u) /* UC_FP_XSTATE, UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS */
-#define STACK_STAYS        3 /* no valid value: the kernel leaves the stack for signals as it is */
+#define STACK_STAYS        3 /* no valid value: rt_sigreturn() leaves the alternate signal stack unchanged */
 #define XSTATE_MOST        (64u << 10)
 #define LOCK_MOST_MS       20u
+#define SYSCALL_BYTES      2
 
 /* As the kernel lays it out. The mask is one word here, though libc's type is longer. */
 struct frame {
@@ -222,13 +223,18 @@ static int run(struct running *c, uint64_t deadline_ns)
     }
 }
 
-/* Skips the system call that the thread is about to make, and stops it where its registers can be set. */
+/*
+ * Stops the thread, which is about to restore itself by a system call, where its registers can be set: in front of that
+ * call, which it makes if the tool is killed now.
+ */
 static bool stop_in_front(pid_t tid)
 {
     struct user_regs_struct r;
     if (ptrace(PTRACE_GETREGS, tid, 0, &r) < 0)
         return false;
     r.orig_rax = (uint64_t)-1;
+    r.rax = SYS_rt_sigreturn;
+    r.rip -= SYSCALL_BYTES;
     return ptrace(PTRACE_SETREGS, tid, 0, &r) == 0 && ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0 &&
            ptrace(PTRACE_CONT, tid, 0, 0) == 0 && stop_wait(tid);
 }
@@ -282,8 +288,9 @@ static bool begin_call(pid_t tid, const struct saved *s, const struct call *c, u
     r.eflags &= ~(uint64_t)(1u << 10 | 1u << 8); /* direction, trap */
     r.rdi = c->text ? text : c->arguments[0];
     r.rsi = c->arguments[1];
-    return ptrace(PTRACE_SETSIGMASK, tid, sizeof(mask), &mask) == 0 &&
-           ptrace(PTRACE_SETREGS, tid, 0, &r) == 0;
+    /* In this order: from the first on, the thread restores its mask by itself. */
+    return ptrace(PTRACE_SETREGS, tid, 0, &r) == 0 &&
+           ptrace(PTRACE_SETSIGMASK, tid, sizeof(mask), &mask) == 0;
 }
 
 int call_function(const struct target *t, struct stopped_thread *thread, const struct call *c,

@@ -5,13 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 
 #include "base/mem.h"
 #include "collect/unwind/stack_dump.h"
 
-#define FRAMES_MAX 512u
-#define DUMP_BYTES (32u * STACK_DUMP_PAGE_BYTES)
+#define FRAMES_MAX          512u
+#define ROOM_BYTES          (64u << 10) /* for a frame with all registers, and dlopen() */
+#define RSEQ_SECTION_OFFSET 8u          /* in struct rseq: the section that the thread is in */
+#define DUMP_BYTES          (32u * STACK_DUMP_PAGE_BYTES)
 
 /* A frame, and in which library. */
 enum place { PLACE_OTHER, PLACE_LIBC, PLACE_LOADER, PLACE_ALLOCATOR };
@@ -180,14 +183,48 @@ const char *safe_point_function(const struct target *t, const struct stopped_thr
     return leaf ? function_at(t, s.frames[leaf - 1].pc) : NULL;
 }
 
+/* The kernel aborts a restartable sequence when it moves the thread, but not when a call takes it away. */
+static bool is_in_sequence(const struct target *t, const struct stopped_thread *thread)
+{
+    struct __ptrace_rseq_configuration area;
+    struct {
+        uint32_t version, flags;
+        uint64_t start, bytes, abort;
+    } section;
+    uint64_t at = 0;
+    return ptrace(PTRACE_GET_RSEQ_CONFIGURATION, thread->tid, sizeof(area), &area) > 0 &&
+           area.rseq_abi_pointer &&
+           target_read(t, area.rseq_abi_pointer + RSEQ_SECTION_OFFSET, &at, sizeof(at)) && at &&
+           target_read(t, at, &section, sizeof(section)) && thread->regs.rip - section.start < section.bytes;
+}
+
+/* A coroutine's stack may be small, with other data below it: only the stacks of threads are known to be large. */
+static bool has_room(const struct target *t, const struct stopped_thread *thread)
+{
+    const uint64_t sp = thread->regs.rsp, thread_data = thread->regs.fs_base;
+    const struct space_mapping *stack = target_mapping(t, sp);
+    if (!stack)
+        return false;
+    if (thread->tid == t->pid && stack->kind == MAPPING_STACK)
+        return true;
+    return sp - stack->start >= ROOM_BYTES && thread_data > sp && thread_data < stack->end;
+}
+
 const char *safe_point_refuse(const struct target *t, const struct stopped_thread *thread)
 {
     static const unsigned char syscall_code[2] = {0x0f, 0x05};
     static struct stack s;
     unsigned char before[2] = {0};
+    if (!has_room(t, thread))
+        return "on a stack of its own";
+    if (is_in_sequence(t, thread))
+        return "in a restartable sequence";
     walk(t, thread, &s);
     if (s.end != STACK_DUMP_WHOLE)
         return "with a stack that cannot be followed";
+    for (size_t i = 1; i < s.n; i++)
+        if (s.frames[i].exact)
+            return "in a signal handler";
     return judge(t, s.frames, s.n,
                  target_read(t, thread->regs.rip - 2, before, 2) && !memcmp(before, syscall_code, 2));
 }

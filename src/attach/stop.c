@@ -12,11 +12,14 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "base/read_file.h"
+#include "base/sigsafe/clock_ns.h"
 
 #define SYSCALL_BYTES 2
+#define STOP_MOST_MS  100u
 
 /* Those that return EINTR after any stop, also if no handler ran: signal(7), "Interruption of system calls". */
 static bool ends_by_a_stop(uint64_t number)
@@ -50,20 +53,40 @@ bool stop_list(pid_t pid, struct thread_ids *out)
     return true;
 }
 
-bool stop_wait(pid_t tid)
+/* Waits for the next stop. Returns 1; 0: the thread has ended; -1: it does not stop. */
+static int wait_shortly(pid_t tid, uint64_t deadline_ns, int *status)
 {
+    const struct timespec shortly = {.tv_nsec = 20000};
+    for (;;) {
+        const pid_t got = waitpid(tid, status, __WALL | WNOHANG);
+        if (got)
+            return got == tid && WIFSTOPPED(*status);
+        if (clock_ns(CLOCK_MONOTONIC) > deadline_ns)
+            return -1;
+        nanosleep(&shortly, NULL);
+    }
+}
+
+static int wait_for_stop(pid_t tid)
+{
+    const uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + STOP_MOST_MS * 1000000ull;
     int status;
     for (;;) {
-        if (waitpid(tid, &status, __WALL) != tid)
-            return false;
-        if (!WIFSTOPPED(status))
-            return false;
+        const int stops = wait_shortly(tid, deadline, &status);
+        if (stops <= 0)
+            return stops;
         if (status >> 16 == PTRACE_EVENT_STOP)
-            return true;
+            return 1;
+        /* Another stop takes the place of the one that was asked for. */
         const int signal = WSTOPSIG(status) == (SIGTRAP | 0x80) ? 0 : WSTOPSIG(status);
-        if (ptrace(PTRACE_CONT, tid, 0, signal) < 0)
-            return false;
+        if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0 || ptrace(PTRACE_CONT, tid, 0, signal) < 0)
+            return 0;
     }
+}
+
+bool stop_wait(pid_t tid)
+{
+    return wait_for_stop(tid) == 1;
 }
 
 void stop_hurry(bool hurry)
@@ -80,36 +103,59 @@ static bool is_stopped(const struct stopped *s, pid_t tid)
     return false;
 }
 
+/* Returns whether it is not there, or a zombie, which the kernel refuses to trace. */
+static bool has_ended(pid_t pid, pid_t tid)
+{
+    char path[64];
+    struct buf text = BUF_INIT;
+    const int error = errno;
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int)pid, (int)tid);
+    const char *state = file_read(path, 4096, &text) ? NULL : strrchr(buf_str(&text), ')');
+    const bool ended = !state || (state[1] && strchr("ZX", state[2]));
+    buf_release(&text);
+    errno = error;
+    return ended;
+}
+
 /* The thread stops when it runs next: it is not waited for. */
 static int begin_stop(struct stopped *s, pid_t tid, struct error *e)
 {
     if (ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACESYSGOOD) < 0)
-        return error_set(e, errno, "cannot trace thread %d: %s", (int)tid, strerror(errno));
+        return error_set(e, has_ended(s->pid, tid) ? ESRCH : errno, "cannot trace thread %d: %s", (int)tid,
+                         strerror(errno));
     if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) < 0)
         return error_set(e, ESRCH, "thread %d has ended", (int)tid);
     *vec_push(&s->threads) = (struct stopped_thread){.tid = tid};
     return 0;
 }
 
-/* Waits for those from `first` on; forgets those that have ended. */
-static void end_stop(struct stopped *s, size_t first)
+/* Waits for those from `first` on; forgets those that have ended. Returns 0, or -EBUSY: one does not stop. */
+static int end_stop(struct stopped *s, size_t first, struct error *e)
 {
     size_t kept = first;
+    int bad = 0;
     for (size_t i = first; i < s->threads.len; i++) {
         struct stopped_thread *t = &s->threads.at[i];
-        if (stop_wait(t->tid) && ptrace(PTRACE_GETREGS, t->tid, 0, &t->regs) == 0)
+        const int stops = wait_for_stop(t->tid);
+        if (stops < 0)
+            bad = error_set(e, EBUSY,
+                            "thread %d of process %d does not stop: it waits in the kernel, try again later",
+                            (int)t->tid, (int)s->pid);
+        else if (stops && ptrace(PTRACE_GETREGS, t->tid, 0, &t->regs) == 0)
             s->threads.at[kept++] = *t;
     }
     s->threads.len = kept;
+    return bad;
 }
 
 int stop_thread(struct stopped *s, pid_t tid, struct error *e)
 {
     const size_t before = s->threads.len;
-    const int bad = begin_stop(s, tid, e);
+    int bad = begin_stop(s, tid, e);
+    if (!bad)
+        bad = end_stop(s, before, e);
     if (bad)
         return bad;
-    end_stop(s, before);
     return s->threads.len > before ? 0 : error_set(e, ESRCH, "thread %d has ended", (int)tid);
 }
 
@@ -122,13 +168,13 @@ static int stop_more(struct stopped *s, const struct thread_ids *ids, struct err
         struct error why = {""};
         const int bad = is_stopped(s, *tid) ? 0 : begin_stop(s, *tid, &why);
         if (bad && bad != -ESRCH) { /* one that has ended is not in the next list */
-            end_stop(s, before);
+            end_stop(s, before, NULL);
             return error_set(e, -bad, "%s", why.text);
         }
         n += !bad && s->threads.len > before + (size_t)n;
     }
-    end_stop(s, before);
-    return n;
+    const int bad = end_stop(s, before, e);
+    return bad ? bad : n;
 }
 
 int stop_all(struct stopped *s, struct error *e)

@@ -219,7 +219,7 @@ void process_describe(enum ledger_clock clock)
 
 void process_end(void)
 {
-    if (!process_has_ledger())
+    if (!process_has_ledger() || process.ledger.header->state != LEDGER_RUNNING)
         return;
     process.ledger.header->ended_ticks = process_ticks();
     store_release(&process.ledger.header->state, LEDGER_EXITED);

@@ -264,7 +264,7 @@ def refusals():
         refuses(p.pid, r"process %d restricts its system calls \(seccomp\), and .*: start it with allium run" % p.pid)
     with started(built("TEST_CLI") + "/static") as p:
         equal(p.stdout.readline(), b"ready\n", "program")
-        refuses(p.pid, "process %d has no C library of its own to load ours: .*" % p.pid)
+        refuses(p.pid, "process %d does not use the shared C library of GNU, .*" % p.pid)
     with started(built("TEST_CLI") + "/sanitized") as p:
         equal(p.stdout.readline(), b"ready\n", "program")
         refuses(p.pid, "process %d runs with AddressSanitizer: .*" % p.pid)
