@@ -125,30 +125,30 @@ def agree(method, env=None):
 
 
 def deleted_and_replaced():
-    """A mapped file that is unlinked, and one in whose place another comes: they keep their numbers, and are marked."""
+    """A mapped file that is unlinked, and one in whose place another comes: they keep their numbers, and are marked. What
+    is touched is 4 MiB apart: a fault may map all pages that the kernel keeps together, of 2 MiB at most.
+    """
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder, toucher() as t, toucher() as u:
         names = [folder + "/gone", folder + "/new", folder + "/moved"]
         for name in [*names, folder + "/next"]:
             with open(name, "wb") as file:
-                file.write(os.urandom(4096) * 64)
-                file.flush()
-                os.fsync(file.fileno())  # while pages are written to the disk, a fault may map all of them
+                file.write(os.urandom(4096) * 1100)
         old = [os.stat(name) for name in names]
         with tool("ffaults", "--by", "file", "--comm", "toucher") as it:
             for who, name in ((t, names[0]), (u, names[1])):
-                who.do("keep 64 " + name)
+                who.do("keep 1100 " + name)
                 who.do("at 0")
             os.unlink(names[0])
             os.rename(folder + "/next", names[1])
             for who in t, u:
-                who.do("at 32")
+                who.do("at 1050")
             new = os.stat(names[1])
-            t.do("keep 64 " + names[1])
+            t.do("keep 1100 " + names[1])
             t.do("at 0")
-            u.do("keep 64 " + names[2])
+            u.do("keep 1100 " + names[2])
             u.do("at 0")
             os.rename(names[2], folder + "/there")
-            u.do("at 32")
+            u.do("at 1050")
             it.stop()
     for mapped, file in ((names[0], old[0]), (names[0] + " (deleted)", old[0]), (names[1] + " (replaced)", old[1]),
                          (names[1], new)):
