@@ -86,7 +86,10 @@ static int prepare(struct target *t, const struct target_module *m, const struct
         return 0;
     }
     if (entry->at / PAGE != (entry->at + X86_JUMP_BYTES - 1) / PAGE)
-        return error_set(e, EINVAL, "%s() of %s crosses a page", names[k], n->library);
+        return error_set(
+            e, EINVAL,
+            "the first instructions of %s() of %s lie on two pages, and cannot be replaced in one step",
+            names[k], n->library);
     n->functions++;
     return x86_jump(entry->at, hook, n->jump[k])
                ? error_set(e, ERANGE, "the agent is too far from %s", n->library)

@@ -170,21 +170,6 @@ static uint64_t push_frame(const struct target *t, const struct saved *s, uint64
     return done ? at : 0;
 }
 
-/* Waits for the next stop, at most until the deadline. Returns false if it has passed, or the thread has ended. */
-static bool wait_until(pid_t tid, uint64_t deadline_ns, int *status, bool *has_ended)
-{
-    const struct timespec shortly = {.tv_nsec = 20000};
-    for (;;) {
-        const pid_t got = waitpid(tid, status, __WALL | WNOHANG);
-        *has_ended = got < 0 || (got == tid && !WIFSTOPPED(*status));
-        if (got)
-            return !*has_ended;
-        if (clock_ns(CLOCK_MONOTONIC) > deadline_ns)
-            return false;
-        nanosleep(&shortly, NULL);
-    }
-}
-
 struct running {
     const struct target *t;
     struct stopped_thread *thread;
@@ -200,13 +185,13 @@ static int run(struct running *c, uint64_t deadline_ns)
 {
     const pid_t tid = c->thread->tid;
     struct user_regs_struct r;
-    bool has_ended = false;
     int status, signal = 0;
     for (;;) {
         if (ptrace(PTRACE_SYSCALL, tid, 0, signal) < 0)
             return -ESRCH;
-        if (!wait_until(tid, deadline_ns, &status, &has_ended))
-            return has_ended ? -ESRCH : -EAGAIN;
+        const int stops = stop_wait_any(tid, deadline_ns, &status);
+        if (stops <= 0)
+            return stops ? -EAGAIN : -ESRCH;
         signal = 0;
         if (WSTOPSIG(status) != (SIGTRAP | 0x80)) {
             if (status >> 16 != PTRACE_EVENT_STOP)

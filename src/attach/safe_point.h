@@ -3,9 +3,10 @@
 #define ATTACH_SAFE_POINT_H
 
 /*
- * Proves that a stopped thread may call a function of the loader: that nothing below on its stack holds a lock, or is
- * half done. Its stack, unwound to the end, has no frame of the loader, of an allocator, or of the C library, but for
- * the functions that every thread begins with, and for one listed function that waits in a system call.
+ * Proves that a stopped thread may call a function of the loader: no function on its stack can hold a lock of the
+ * loader or the allocator, or was stopped while it changed their data. The stack is walked to its end. No frame may be
+ * in the loader, in an allocator, or in the C library, but for the functions that every thread begins with, and for one
+ * listed function that waits in a system call.
  *
  * Runs in: the tool.
  */

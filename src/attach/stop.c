@@ -53,8 +53,7 @@ bool stop_list(pid_t pid, struct thread_ids *out)
     return true;
 }
 
-/* Waits for the next stop. Returns 1; 0: the thread has ended; -1: it does not stop. */
-static int wait_shortly(pid_t tid, uint64_t deadline_ns, int *status)
+int stop_wait_any(pid_t tid, uint64_t deadline_ns, int *status)
 {
     const struct timespec shortly = {.tv_nsec = 20000};
     for (;;) {
@@ -72,7 +71,7 @@ static int wait_for_stop(pid_t tid)
     const uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + STOP_MOST_MS * 1000000ull;
     int status;
     for (;;) {
-        const int stops = wait_shortly(tid, deadline, &status);
+        const int stops = stop_wait_any(tid, deadline, &status);
         if (stops <= 0)
             return stops;
         if (status >> 16 == PTRACE_EVENT_STOP)

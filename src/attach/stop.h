@@ -10,13 +10,17 @@
  */
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include <sys/user.h>
 
 #include "base/error.h"
 #include "base/vec.h"
 
-/** A thread, and its registers as the kernel has them: a system call that it restarts is not begun again yet. */
+/**
+ * A thread, and its registers at the stop. If a system call was interrupted, the kernel has not restarted it yet: rip
+ * is behind the call, and rax has the kernel's code for it (-ERESTARTSYS).
+ */
 struct stopped_thread {
     pid_t tid;
     struct user_regs_struct regs;
@@ -41,6 +45,8 @@ int stop_all(struct stopped *s, struct error *e);
 void stop_release(struct stopped *s);
 /** Waits until the traced thread stops by PTRACE_INTERRUPT; signals that come before are delivered. */
 bool stop_wait(pid_t tid);
+/** Waits for the next stop of any kind. Returns 1; 0: the thread has ended; -1: the deadline has passed. */
+int stop_wait_any(pid_t tid, uint64_t deadline_ns, int *status);
 
 struct thread_ids VEC(pid_t);
 

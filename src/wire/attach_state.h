@@ -10,7 +10,7 @@
  * instructions that stood there are copied to the function's part of `allium_attach_code`, with a jump behind them to
  * the rest of the function: whoever jumps there calls the function as it was.
  *
- * Invariant: the tool believes nothing of it; the process can spoil it, and harms itself alone.
+ * Invariant: the tool trusts none of this data. If the process overwrites it, it harms only itself.
  */
 
 #include <stdint.h>

@@ -17,9 +17,10 @@
 #define EXPORT __attribute__((visibility("default")))
 
 /*
- * A function of the allocator may call another one, and arrives at that one's entry, where our hook counts again:
- * realloc(NULL) of glibc calls malloc(). So all but malloc() and free() are called with a counter that no request uses
- * up. What they free is not a sample any more: the hook of realloc() has taken it.
+ * One function of the allocator may call another: realloc(NULL) of glibc calls malloc(). That call runs into the jump
+ * at malloc(), and would be counted a second time. So while any function but malloc() and free() runs, the thread's
+ * counter is so large that no request becomes a sample. A block that realloc() frees inside needs no counting: our hook
+ * has removed its sample before.
  */
 #define UNCOUNTED (UINT64_MAX >> 1)
 
@@ -95,11 +96,7 @@ static void take_ways(void)
         next.name = uncounted_##name;
     X(calloc)
     X(realloc)
-    X(posix_memalign)
-    X(aligned_alloc)
-    X(memalign)
-    X(valloc)
-    X(pvalloc)
+    NEXT_ALIGNED(X)
 #undef X
     __builtin_memcpy(&next_hot, &next, sizeof(next_hot));
 }

@@ -170,11 +170,7 @@ static void install_through(void)
         next_entries.name = through_##name;
     X(calloc)
     X(realloc)
-    X(posix_memalign)
-    X(aligned_alloc)
-    X(memalign)
-    X(valloc)
-    X(pvalloc)
+    NEXT_ALIGNED(X)
 #undef X
 }
 
